@@ -14,7 +14,7 @@ QUICK_PARALLEL := -n 2 --dist worksteal
 # Without compiled modules, as in images of Python, each of them would take twice as long to begin.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-long quick venv web docs check format bench bench-stages bench-events bench-pages sim fuzz accuracy detection reference screenshots browsers wheel executable version release clients android lock clean
+.PHONY: run test test-long quick venv web docs check format bench bench-stages bench-pages sim fuzz accuracy detection reference screenshots browsers wheel executable version release clients android lock clean
 
 run: venv
 	$(BIN)/svc dev
@@ -72,15 +72,10 @@ bench-stages: venv
 	$(BIN)/python -m bench.stages --report small
 	$(BIN)/python -m bench.stages --report large
 
-# Makes a million events and reads them back: a minute or two and 3 GB of the temporary directory. EVENTS=N for others.
-bench-events: venv
-	$(BIN)/python -m bench.events $(if $(EVENTS),--events $(EVENTS))
-
 # What an identification writes to the disk, in stores of up to a million visitors and ten million events: some minutes, and
-# 10 GB of the folder SCRATCH or the temporary directory, given back. VISITORS="0 100000" for other sizes. The plot is docs/images/pages.svg.
+# 10 GB of the folder SCRATCH or the temporary directory, given back. VISITORS="0 100000" for other sizes.
 bench-pages: venv
-	$(BIN)/python -m bench.pages $(if $(VISITORS),--visitors $(VISITORS)) $(if $(SCRATCH),--scratch $(SCRATCH)) \
-	  --json bench/pages.json --plot docs/images/pages.svg
+	$(BIN)/python -m bench.pages $(if $(VISITORS),--visitors $(VISITORS)) $(if $(SCRATCH),--scratch $(SCRATCH))
 
 # The whole service under faults, on virtual time: a seed is 24 hours, 10 organizations and 40 endpoints. SEEDS=n for so
 # many, SEED=k for the first of them (that one alone without SEEDS), JOBS=n processes, SCALE=short for 3 hours of 3,

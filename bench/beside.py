@@ -1,8 +1,8 @@
 """What honest clients wait for beside attackers: both, and the table that compares them.
 
-Attackers ask over keep-alive connections, in a process of their own, as often as they get responses. Each attack is
-measured between two quiet spells; its figures are divided by the mean of theirs, so that ratios hold on a machine that
-others use too. Attackers stop by themselves, also when this process is killed.
+Attackers have a process of their own. Those of this module ask over keep-alive connections, as often as they get
+responses. Each attack is measured between two quiet spells; its figures are divided by the mean of theirs, so that
+ratios hold on a machine that others use too. Attackers stop by themselves, also when this process is killed.
 """
 
 from __future__ import annotations
@@ -16,25 +16,24 @@ import signal
 import statistics
 import time
 from collections import Counter, deque
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from multiprocessing.connection import Connection
 from typing import NamedTuple
 
 from bench.load import Client
-from bench.measures import p50_p99
+from bench.measures import memory_mib, p50_p99
 from bench.reports import device_report
+from bench.serving import Server
 
 RATE = 10.0
 """Honest requests a second: so few that they wait for nobody but the attacker."""
 GIVE_UP_S = 10.0
 
 
-class Attack(NamedTuple):
-    """`connections` that each ask any of their requests; after a 429 at once, or `patient` a second later."""
-
-    connections: Sequence[Sequence[bytes]]
-    patient: bool = False
+Attack = Callable[[int, Connection], None]
+"""(port, where it says at its end how many responses a second it got by status). SIGTERM ends it."""
 
 
 class Spell(NamedTuple):
@@ -42,7 +41,9 @@ class Spell(NamedTuple):
 
     p50_ms: float
     p99_ms: float
-    outcomes: dict[str, int]
+    cpu: float
+    """Share of one core that the server took."""
+    outcomes: Counter[str]
 
 
 def request(method: str, path: str, key: str, body: bytes, chance: random.Random) -> bytes:
@@ -65,15 +66,22 @@ def identification(key: str, chance: random.Random, tag: str = "") -> bytes:
     return request("POST", "/api/v1/identify", key, body, chance)
 
 
+def asking(connections: Sequence[Sequence[bytes]], *, patient: bool = False) -> Attack:
+    """Connections that each ask any of their requests; after a 429 at once, or `patient` a second later."""
+    return partial(_ask, connections, patient)
+
+
 @contextmanager
-def attacked(port: int, attack: Attack) -> Generator[dict[str, float]]:
-    """An attack for the length of a block; its responses a second by status are there afterwards."""
+def attacked(port: int, attack: Attack, settle_s: float = 2) -> Generator[dict[str, float]]:
+    """An attack for the length of a block, which begins so long after it; its responses a second by status are there
+    afterwards.
+    """
     ours, theirs = multiprocessing.Pipe()
     context = multiprocessing.get_context("spawn")
-    process = context.Process(target=_attack, args=(port, attack, theirs), daemon=True)
+    process = context.Process(target=attack, args=(port, theirs), daemon=True)
     process.start()
     rates: dict[str, float] = {}
-    time.sleep(2)
+    time.sleep(settle_s)
     try:
         yield rates
     finally:
@@ -84,7 +92,7 @@ def attacked(port: int, attack: Attack) -> Generator[dict[str, float]]:
         process.join()
 
 
-def _attack(port: int, attack: Attack, told: Connection) -> None:
+def _ask(connections: Sequence[Sequence[bytes]], patient: bool, port: int, told: Connection) -> None:
     os.nice(5)
     chance, outcomes = random.Random(1), Counter[str]()
     selector = selectors.DefaultSelector()
@@ -98,7 +106,7 @@ def _attack(port: int, attack: Attack, told: Connection) -> None:
         selector.register(client.socket, selectors.EVENT_READ, (client, requests))
         client.send(chance.choice(requests))
 
-    for requests in attack.connections:
+    for requests in connections:
         connect(requests)
     while not stopped and os.getppid() == parent:
         while waiting and waiting[0][0] <= time.perf_counter():
@@ -110,7 +118,7 @@ def _attack(port: int, attack: Attack, told: Connection) -> None:
                 status = client.receive()
                 if status is not None:
                     outcomes[str(status)] += 1
-                    if status == 429 and attack.patient:
+                    if status == 429 and patient:
                         waiting.append((time.perf_counter() + 1, client, requests))
                     else:
                         client.send(chance.choice(requests))
@@ -123,55 +131,80 @@ def _attack(port: int, attack: Attack, told: Connection) -> None:
     told.send({status: count / seconds for status, count in outcomes.items()})
 
 
-def honest(port: int, key: str, seconds: float) -> Spell:
-    """One request every tenth of a second, each on one of four kept connections."""
+def honest(server: Server, key: str, seconds: float, rate: float = RATE, *, fresh: bool = False) -> Spell:
+    """So many requests a second, on four connections: kept ones, or `fresh` two for each request new, as visitors come.
+    A kept one that the server has closed is opened again, as any client does.
+    """
     chance = random.Random(7)
-    clients = [Client(port, GIVE_UP_S) for _ in range(4)]
+    clients = [Client(server.port, GIVE_UP_S) for _ in range(4)]
     times: list[float] = []
     outcomes: Counter[str] = Counter()
-    began = time.perf_counter()
-    for number in range(int(seconds * RATE)):
+    began, cpu_s = time.perf_counter(), server.cpu_s()
+    for number in range(int(seconds * rate)):
         if time.perf_counter() - began > 2 * seconds:
             break  # so slow that fewer requests have to do
-        time.sleep(max(0.0, began + number / RATE - time.perf_counter()))
+        time.sleep(max(0.0, began + number / rate - time.perf_counter()))
+        client, sent = clients[number % 4], identification(key, chance)
         asked = time.perf_counter()
         try:
-            status = str(clients[number % 4].ask(identification(key, chance)))
+            if fresh and number % 2:
+                client.socket.close()
+                client.connect()
+            try:
+                status = str(client.ask(sent))
+            except ConnectionError:
+                outcomes["asked again"] += 1
+                client.send_again()
+                status = str(client.answer())
         except OSError:
             status = "failed"
-            clients[number % 4] = Client(port, GIVE_UP_S)
+            client.connect()
         outcomes[status] += 1
         times.append(1000 * (time.perf_counter() - asked))
+    cpu = (server.cpu_s() - cpu_s) / (time.perf_counter() - began)
     for client in clients:
         client.socket.close()
-    return Spell(*p50_p99(times), dict(outcomes))
+    return Spell(*p50_p99(times), cpu, outcomes)
 
 
 def compare(
-    port: int, key: str, attacks: Mapping[str, Attack], seconds: float, rounds: int, pause_s: float = 0
+    server: Server,
+    attacks: Mapping[str, Attack],
+    measure: Callable[[], Spell],
+    rounds: int,
+    *,
+    settle_s: float = 2,
+    pause_s: float = 0,
 ) -> None:
-    """Print honest times beside each attack, and without. `pause_s`: before the quiet spell after one."""
-    honest(port, key, 2)
-    print(f"{'':20}{'quiet p50':>10}{'p99':>8}{'attacked':>10}{'p99':>8}{'p50 x':>8}{'p99 x':>8}  attackers a second")
+    """Print honest times beside each attack, and without. `settle_s`: from its beginning to the measuring; `pause_s`:
+    before the quiet spell after one.
+    """
+    measure()
+    print(
+        f"{'':22}{'quiet p50':>10}{'p99':>8}{'attacked':>10}{'p99':>8}{'p50 x':>8}{'p99 x':>8}"
+        f"{'CPU':>7}{'fds':>6}{'MiB':>6}  attackers a second"
+    )
     ratios: dict[str, list[tuple[float, float]]] = {}
     for _ in range(rounds):
-        before = honest(port, key, seconds)
+        before = measure()
         for name, attack in attacks.items():
-            with attacked(port, attack) as rates:
-                during = honest(port, key, seconds)
+            with attacked(server.port, attack, settle_s) as rates:
+                during = measure()
+                descriptors, memory = server.descriptors(), memory_mib(server.process.pid)
             time.sleep(pause_s)
-            after = honest(port, key, seconds)
+            after = measure()
             p50, p99 = (before.p50_ms + after.p50_ms) / 2, (before.p99_ms + after.p99_ms) / 2
             ratios.setdefault(name, []).append((during.p50_ms / p50, during.p99_ms / p99))
             told = ", ".join(f"{rate:.0f} x {status}" for status, rate in sorted(rates.items()))
             other = {status: count for status, count in during.outcomes.items() if status != "200"}
             print(
-                f"{name:20}{p50:10.1f}{p99:8.1f}{during.p50_ms:10.1f}{during.p99_ms:8.1f}"
-                f"{during.p50_ms / p50:8.2f}{during.p99_ms / p99:8.2f}  {told}{f'; honest {other}' if other else ''}",
+                f"{name:22}{p50:10.1f}{p99:8.1f}{during.p50_ms:10.1f}{during.p99_ms:8.1f}{during.p50_ms / p50:8.2f}"
+                f"{during.p99_ms / p99:8.2f}{during.cpu:7.0%}{descriptors:6}{memory:6.0f}  {told}"
+                f"{f'; honest {other}' if other else ''}",
                 flush=True,
             )
             before = after
     print(f"\nmedians of {rounds} rounds; load of the machine {os.getloadavg()[0]:.1f}")
     for name, pairs in ratios.items():
         p50, p99 = (statistics.median(column) for column in zip(*pairs, strict=True))
-        print(f"{name:20}{p50:8.2f}{p99:8.2f}")
+        print(f"{name:22}{p50:8.2f}{p99:8.2f}")

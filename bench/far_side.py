@@ -23,13 +23,11 @@ from typing import Any, NamedTuple
 import trio
 import trustme
 
-from bench.load import requests
+from bench.load import Client, requests
 from bench.serving import report_body
 from tests.support.receivers import HOSTILE, Play, never_reads
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
-SENDERS = 64
-"""Connections of the load, at most; a request for which there is none is late."""
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 _EVENT_ID = re.compile(rb"\r\nx-svc-event-id: *([0-9a-f-]{36})", re.IGNORECASE)
 _BROKEN = (trio.BrokenResourceError, trio.ClosedResourceError, ssl.SSLError, OSError)
@@ -70,7 +68,7 @@ class FarSide:
         self._rest = b""
 
     async def load(self, port: int, api_key: str, *, per_s: float, seconds: float) -> Loaded:
-        """Identifications at this rate, each at its time, whatever became of those before it."""
+        """Identifications at this rate, one after the other."""
         return Loaded(*await self._ask(load=[port, api_key, per_s, seconds]))
 
     async def arrivals(self) -> list[Arrival]:
@@ -202,54 +200,22 @@ def _full_backlog() -> int:
 _kept: list[socket.socket] = []
 
 
-async def _load(port: int, api_key: str, per_s: float, seconds: float, seed: int) -> Loaded:
+def _load(port: int, api_key: str, per_s: float, seconds: float, seed: int) -> Loaded:
     """No two loads on one store may have one seed: the second would repeat the idempotency keys of the first, be
     answered from what is stored, and make no event.
     """
     make = requests(api_key, [report_body(number, token=True) for number in range(200)], seed)
-    idle: list[trio.SocketStream] = []
-    free = trio.CapacityLimiter(SENDERS)
+    client = Client(port)
     statuses: list[int] = []
     late = 0
-
-    async def one() -> None:
-        async with free:
-            stream = idle.pop() if idle else await trio.open_tcp_stream("127.0.0.1", port)
-            await stream.send_all(make())
-            statuses.append(await _status(stream))
-            idle.append(stream)
-
-    began = trio.current_time()
-    async with trio.open_nursery() as nursery:
-        for number in count():
-            due = began + number / per_s
-            if due >= began + seconds:
-                break
-            await trio.sleep_until(due)
-            late += trio.current_time() - due > 0.05
-            nursery.start_soon(one)
-    for stream in idle:
-        await stream.aclose()
+    began = time.monotonic()
+    for number in range(round(per_s * seconds)):
+        due = began + number / per_s
+        time.sleep(max(0.0, due - time.monotonic()))
+        late += time.monotonic() - due > 0.05
+        statuses.append(client.ask(make()))
+    client.socket.close()
     return Loaded(len(statuses), sum(status != 200 for status in statuses), late)
-
-
-async def _status(stream: trio.SocketStream) -> int:
-    """Of one answer, read to its end."""
-    data = b""
-    while (end := data.find(b"\r\n\r\n") + 4) < 4:
-        data += await _some(stream)
-    length = _LENGTH.search(data)
-    assert length is not None
-    while len(data) < end + int(length[1]):
-        data += await _some(stream)
-    return int(data[9:12])
-
-
-async def _some(stream: trio.SocketStream) -> bytes:
-    some = await stream.receive_some(65536)
-    if not some:
-        raise ConnectionError("the service closed a connection under load")
-    return some
 
 
 async def _obey(certificate: str, plays: Sequence[str]) -> None:
@@ -266,7 +232,7 @@ async def _obey(certificate: str, plays: Sequence[str]) -> None:
                 line, _, rest = rest.partition(b"\n")
                 ((name, arguments),) = json.loads(line).items()
                 if name == "load":
-                    response: Any = await _load(*arguments, next(seeds))
+                    response: Any = await trio.to_thread.run_sync(_load, *arguments, next(seeds))
                 elif name == "arrived":
                     response = await playing.arrived(*arguments)
                 else:

@@ -19,11 +19,10 @@ from typing import Any, NamedTuple
 
 import trio
 
-from bench.reports import device_report, submitted
+from bench.reports import device_report, identified, submitted
 from bench.retention import EPOCH_MS, Everywhere, deferred, prepare
 from bench.usage import read_options
 from svc.features.events.change_jobs import supplement
-from svc.features.identification.transaction import Recorded, identify
 from svc.features.tables import TABLES
 from svc.features.webhooks.jobs.deliveries import AttemptRecord, log_attempt
 from svc.features.webhooks.jobs.endpoints import NewEndpoint, create_endpoint
@@ -37,7 +36,7 @@ from svc.features.webhooks.tables import (
     DELIVERIES,
     WEBHOOK_EVENTS,
 )
-from svc.identify.identification import Submission, assess
+from svc.identify.identification import Submission
 from svc.identify.matching import Statistics
 from svc.identify.model import RequestFacts
 from svc.identify.tables import (
@@ -82,6 +81,7 @@ class Part(NamedTuple):
     """How long a row is kept, at most; 0 = for ever."""
 
 
+OF_DELIVERIES = (DELIVERIES, ATTEMPTS, ATTEMPTS_BY_ENVIRONMENT, ATTEMPTS_BY_EVENT, ATTEMPT_COUNTS)
 PARTS = (
     Part("event", (EVENTS,), "identification", 30),
     Part("archived report", (DOCUMENTS,), "identification", 30),
@@ -91,12 +91,7 @@ PARTS = (
     Part("history", (VISITOR_HISTORY, ADDRESS_HISTORY), "identification", 2),
     Part("ledger", (LEDGER,), "identification", 0),
     Part("webhook event", (WEBHOOK_EVENTS,), "delivery", 30),
-    Part(
-        "delivery and attempt",
-        (DELIVERIES, ATTEMPTS, ATTEMPTS_BY_ENVIRONMENT, ATTEMPTS_BY_EVENT, ATTEMPT_COUNTS),
-        "delivery",
-        30,
-    ),
+    Part("delivery and attempt", OF_DELIVERIES, "delivery", 30),
     Part("deferred report", (DEFERRED_REPORTS,), "deferred report", 30),
     Part("visitor", (VISITORS, VISITOR_IDS), "visitor", 365),
     Part("blocks of matching", (BLOCKS,), "visitor", 365),
@@ -129,16 +124,10 @@ class Growth:
             self.counts["visitor"] = snapshot.count(VISITORS)
 
     def _identify(self, batch: list[Submission]) -> None:
-        jobs = [
-            partial(identify, assessment=assess(submission, Everywhere()), statistics=self._statistics)
-            for submission in batch
-        ]
+        identified(self.found.store, batch, Everywhere(), self._statistics)
+        self.counts["identification"] += len(batch)
         followed: list[Callable[[Transaction], Any]] = []
-        for submission, recorded in zip(batch, self.found.store.write_now(jobs), strict=True):
-            assert isinstance(recorded, Recorded), recorded
-            if recorded.statistics_update is not None:
-                self._statistics.learn(recorded.statistics_update)
-            self.counts["identification"] += 1
+        for submission in batch:
             if self._chance.random() < DEFERRED_SHARE:
                 report = deferred(self._chance, submission.at_ms)
                 followed.append(partial(supplement, number=1, request_id=submission.request_id, report=report))

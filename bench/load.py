@@ -79,6 +79,10 @@ class Client:
     def ask(self, request: bytes) -> int:
         """The status of the response, when it is whole."""
         self.send(request)
+        return self.answer()
+
+    def answer(self) -> int:
+        """The status of the response to what was sent, when it is whole."""
         while (status := self.receive()) is None:
             pass
         return status

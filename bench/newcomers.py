@@ -24,7 +24,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from bench.browsers.pack import read_rows
-from bench.farm import Addresses, stream_reports
+from bench.farm import DAY_S, HOUR_S, MINUTE_S, START_S, Addresses, stream_reports
 from bench.linkage.streams import ORIGIN, client_token, read_stream
 from bench.usage import read_options
 from svc_replay.command import Into, Replayed, replay_into
@@ -35,8 +35,6 @@ SIGNALS = ("storage_renewed", "key_shared", "proof_failed", "new_visitor_burst",
 THRESHOLD, SCRIPTED = 30, 200
 NAMED = 4
 """Signals that a row names, the most frequent."""
-MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86_400
-START_S = 1_767_225_600
 MADE_UP = {
     "platform": "android", "manufacturer": "Google", "model": "Pixel 8", "os_version": "15", "cores": 9,
     "architecture": "arm64-v8a", "memory_mb": 7_480, "disk_gb": 110,

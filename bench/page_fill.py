@@ -80,7 +80,6 @@ class Plan(NamedTuple):
     """Whether nonces and idempotency keys are UUIDv7, or random."""
     models: Sequence[Features]
     """Devices that visitors are made after: what most of them share with others, visitors share, too."""
-    end_ms: int = EPOCH_MS
     """When the bulk ends."""
 
 
@@ -103,7 +102,7 @@ class Filler:
     def __init__(self, chance: random.Random, plan: Plan) -> None:
         self._chance = chance
         self._plan = plan
-        self._models = _models(plan.models, plan.end_ms)
+        self._models = _models(plan.models)
         self._shared: dict[BlockKey, Block] = {}
         self._countries = [
             Countries().find(IPv4Address(f"81.{second}.{third}.1")).country
@@ -131,7 +130,7 @@ class Filler:
             transaction.update(HOURS, (1, 0, hour), partial(_added, more=counts))
         visitors, events = self._plan.visitors - len(self._plan.taken), self._plan.events
         transaction.update(BALANCES, (1,), lambda micros: (micros or 0) - PRICE * events)
-        add(transaction, 1, self._plan.end_ms, lambda held: held.plus(events=events, visitors=visitors))
+        add(transaction, 1, EPOCH_MS, lambda held: held.plus(events=events, visitors=visitors))
 
     def _of_visitors(self, numbers: range) -> Rows:
         rows: Rows = defaultdict(list)
@@ -157,14 +156,14 @@ class Filler:
         return rows
 
     def _of_events(self, places: range) -> Rows:
-        chance, of_all, end_ms = self._chance, self._plan.events, self._plan.end_ms
-        times_ms = [end_ms - DAYS * DAY_MS * (of_all - place) // of_all for place in places]
+        chance, of_all = self._chance, self._plan.events
+        times_ms = [EPOCH_MS - DAYS * DAY_MS * (of_all - place) // of_all for place in places]
         arrived = [Arrived(at_ms, at_ms.to_bytes(6) + b"\x70" + chance.randbytes(9)) for at_ms in times_ms]
         rows = self._events.rows(arrived, [(self._digest(at_ms), chance.getrandbits(64)) for at_ms in times_ms])
-        yesterday_ms = (end_ms // DAY_MS - 1) * DAY_MS
-        history = VisitorHistory(((end_ms // 600_000, 1),), ((1 << 60, end_ms // 1000),), (("GB", 1),), 1)
+        yesterday_ms = (EPOCH_MS // DAY_MS - 1) * DAY_MS
+        history = VisitorHistory(((EPOCH_MS // 600_000, 1),), ((1 << 60, EPOCH_MS // 1000),), (("GB", 1),), 1)
         for at_ms, request_id in arrived:
-            if at_ms >= end_ms - DAY_MS:
+            if at_ms >= EPOCH_MS - DAY_MS:
                 add_row(rows, IDEMPOTENCY, (1, self._digest(at_ms)), Idempotency(request_id, at_ms))
             if at_ms >= yesterday_ms:
                 visitor = self._visitor()
@@ -193,7 +192,7 @@ class Filler:
 
     def _visitor_id(self, number: int) -> str:
         """The same for the same number; visitors came one after the other in these days."""
-        at_ms = self._plan.end_ms - DAYS * DAY_MS * (self._plan.visitors - number) // self._plan.visitors
+        at_ms = EPOCH_MS - DAYS * DAY_MS * (self._plan.visitors - number) // self._plan.visitors
         return visitor_id(lambda length: blake2b(number.to_bytes(8), digest_size=length).digest(), at_ms)
 
     def _digest(self, at_ms: int) -> bytes:
@@ -201,7 +200,7 @@ class Filler:
         return (at_ms.to_bytes(6) if self._plan.in_time else self._chance.randbytes(6)) + self._chance.randbytes(10)
 
 
-def _models(devices: Sequence[Features], end_ms: int) -> list[Model]:
+def _models(devices: Sequence[Features]) -> list[Model]:
     """Of devices with a token. A kind of block is shared where less than half of them have a key of their own; that of
     the token never is.
     """
@@ -212,7 +211,7 @@ def _models(devices: Sequence[Features], end_ms: int) -> list[Model]:
     shared = [tuple(key for key in of_one if key[0] not in own_kinds) for of_one in keys]
     made: list[Model] = []
     for features, of_one, others in zip(devices, keys, shared, strict=True):
-        record = first_record(msgspec.structs.replace(features, token_is_new=False), end_ms - DAY_MS)
+        record = first_record(msgspec.structs.replace(features, token_is_new=False), EPOCH_MS - DAY_MS)
         record = msgspec.structs.replace(record, visitor_id=_NOBODY)
         before, _, rest = VISITORS.value.encode(record).partition(_NOBODY.encode())
         between, _, after = rest.partition((features.token | CAME_BACK).to_bytes(8, "little"))

@@ -18,10 +18,10 @@ import lmdb
 
 from bench.page_events import Rows
 from bench.page_fill import EPOCH_MS, Countries, Filler, Plan
-from bench.reports import device_report, sdk_report, submitted
-from svc.features.identification.transaction import Recorded, identify
+from bench.reports import device_report, identified, sdk_report, submitted
+from svc.features.identification.transaction import identify
 from svc.features.organizations.jobs import create_organization
-from svc.identify.identification import Assessment, Submission, assess
+from svc.identify.identification import Submission, assess
 from svc.identify.index.queries import Scope
 from svc.identify.indexing.jobs import step
 from svc.identify.matching import Features, Statistics
@@ -30,7 +30,7 @@ from svc.identify.tables import VISITOR_COUNTS
 from svc.kernel.store.directory import Opened, open_directory
 from svc.kernel.store.engine import Writer
 from svc.kernel.store.lmdb.engine import LmdbEngine
-from svc.kernel.store.snapshot import Late, Transaction
+from svc.kernel.store.snapshot import Transaction
 from svc.kernel.tenants.jobs import add_credit
 from svc.kernel.values.ids import DAY_MS, ordered_digest
 from svc.world import World
@@ -57,7 +57,6 @@ class Visits:
         seed: int,
         in_time: bool,
         web_sdk: bool = False,
-        end_ms: int = EPOCH_MS,
     ) -> None:
         self.chance = random.Random(seed)
         """Of what is in the store."""
@@ -65,15 +64,14 @@ class Visits:
         """The same draws for a store of any size."""
         self._in_time = in_time
         self._web_sdk = web_sdk
-        self._end_ms = end_ms
-        self._world = World(lambda: end_ms, self.chance.randbytes, World.real().run_sync)
+        self._world = World(lambda: EPOCH_MS, self.chance.randbytes, World.real().run_sync)
         self._directory = directory
         self._statistics = Statistics()
         self._devices = list(range(devices))
         self._next_device = FIRST_NEW
-        self._at_ms = end_ms
+        self._at_ms = EPOCH_MS
         self.found = self._open(durable=False)
-        self._do(partial(_prepare, end_ms=end_ms))
+        self._do(_prepare)
         self._fill(max(visitors, devices), events)
         self._engine.sync()
         self.found.store.close()
@@ -90,12 +88,12 @@ class Visits:
         taken = range(1, 1 + stride * devices, stride)
         for device, number in zip(self._devices, taken, strict=True):  # apart from each other on the disk
             self._take_numbers(number - 1)
-            visit = assess(self.submission(device, self._end_ms - 5 * DAY_MS), Countries())
+            visit = assess(self.submission(device, EPOCH_MS - 5 * DAY_MS), Countries())
             self._do(partial(identify, assessment=visit, statistics=Statistics()))
         self._take_numbers(visitors)
         if visitors > devices:
             models = [self._features(FIRST_MODEL + number) for number in range(min(MODELS, visitors))]
-            filler = Filler(self.chance, Plan(visitors, taken, events, TAGGED, self._in_time, models, self._end_ms))
+            filler = Filler(self.chance, Plan(visitors, taken, events, TAGGED, self._in_time, models))
             began = time.perf_counter()
             for number, rows in enumerate(filler.chunks(), 1):
                 self.put(rows)
@@ -108,7 +106,7 @@ class Visits:
         self._do(partial(Transaction.put, table=VISITOR_COUNTS, key=(1,), value=highest))
 
     def _features(self, device: int) -> Features:
-        return assess(self.submission(device, self._end_ms), Countries()).features
+        return assess(self.submission(device, EPOCH_MS), Countries()).features
 
     @property
     def _engine(self) -> LmdbEngine:
@@ -137,21 +135,14 @@ class Visits:
                 self._next_device += 1
         return made
 
-    def commit(self, jobs: Sequence[Callable[[Transaction], Late[Recorded]]]) -> None:
+    def commit(self, made: Sequence[Submission], learned: Statistics | None = None) -> None:
         """As the pipeline does: one group, and then what was learned from it."""
-        for recorded in self.found.store.write_now(jobs):
-            assert isinstance(recorded, Recorded), recorded
-            if recorded.statistics_update is not None:
-                self._statistics.learn(recorded.statistics_update)
+        identified(self.found.store, made, Countries(), learned or self._statistics)
 
     def index(self) -> None:
         """As the indexer does, without its waiting for late events."""
         while self._do(partial(step, scope=Scope(1, 0), before_ms=self._at_ms + DAY_MS)):
             pass
-
-    def job(self, assessment: Assessment) -> Callable[[Transaction], Late[Recorded]]:
-        """The real one."""
-        return partial(identify, assessment=assessment, statistics=self._statistics)
 
     def submission(self, device: int, at_ms: int) -> Submission:
         """A visit of a device: the same report and address each time."""
@@ -182,9 +173,9 @@ class Visits:
         return self.found.store.write_one_now(job)
 
 
-def _prepare(transaction: Transaction, end_ms: int) -> None:
-    create_organization(transaction, organization_id=ORGANIZATION_ID, name="x", now_ms=end_ms, rate_limit_per_s=0)
-    add_credit(transaction, 1, entry_id=World.real().request_id(0), micros=10**12, now_ms=end_ms, note="")
+def _prepare(transaction: Transaction) -> None:
+    create_organization(transaction, organization_id=ORGANIZATION_ID, name="x", now_ms=EPOCH_MS, rate_limit_per_s=0)
+    add_credit(transaction, 1, entry_id=World.real().request_id(0), micros=10**12, now_ms=EPOCH_MS, note="")
 
 
 def _put_sorted(writer: Writer, rows: Rows) -> None:

@@ -8,7 +8,7 @@ take turns, group by group, so that what else the machine does meets all of them
 handed to the kernel (`/proc/self/io`), and by table the pages that differ between two commits (`page_changes`).
 
     python -m bench.pages [--visitors 0 100000 1000000] [--events 10] [--groups 60] [--group 20] [--returning 0.7]
-        [--random-ids] [--web-sdk] [--seed 1] [--scratch DIR] [--json FILE] [--plot FILE]
+        [--random-ids] [--web-sdk] [--seed 1] [--scratch DIR] [--json FILE]
 
 A visitor has `--events`. `--random-ids`: nonces and idempotency keys are no UUIDv7. `--web-sdk`: reports of 20 kB.
 """
@@ -18,7 +18,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from statistics import median
@@ -28,15 +28,9 @@ import msgspec
 
 from bench.measures import written_bytes
 from bench.page_changes import PageChanges, trees
-from bench.page_fill import Countries
-from bench.page_plot import Bar, Panel, draw
 from bench.page_visits import Visits
 from bench.usage import read_options
-from svc.identify.identification import assess
 
-TARGET_KB = 50
-TARGET_THROUGHPUT = 85
-"""Percent of that of an empty store."""
 WARM_UP = 5
 """Groups before the first one that counts."""
 
@@ -78,7 +72,7 @@ class Series:
         made = visits.group(self._size, self._returning)
         with environment.begin() as before:
             written, began = written_bytes(), time.perf_counter()
-            visits.commit([visits.job(assess(submission, Countries())) for submission in made])
+            visits.commit(made)
             visits.index()
             spent_s, written = time.perf_counter() - began, written_bytes() - written
             if not counts:
@@ -137,22 +131,6 @@ def measure(stores: Sequence[Visits], options: argparse.Namespace) -> list[Repor
     return found
 
 
-def _plot(reports: list[Report]) -> str:
-    def bars(value: Callable[[Report], float]) -> list[Bar]:
-        return [Bar(f"{one.visitors:,}" if one.visitors else "empty", value(one)) for one in reports]
-
-    panels = [
-        Panel("kB written per identification", bars(lambda one: one.kb), TARGET_KB, f"target {TARGET_KB} kB"),
-        Panel(
-            "throughput, % of the first store's",
-            bars(lambda one: 100 / one.time_ratio),
-            TARGET_THROUGHPUT,
-            f"target {TARGET_THROUGHPUT} %",
-        ),
-    ]
-    return draw(panels, f"{' and '.join(panel.title for panel in panels)}, by the visitors of a store")
-
-
 def main() -> None:
     options = read_options(__doc__)
     sizes = [(visitors, visitors * options.events) for visitors in options.visitors]
@@ -168,8 +146,6 @@ def main() -> None:
         ]
     if options.json:
         options.json.write_bytes(msgspec.json.format(msgspec.json.encode(reports)) + b"\n")
-    if options.plot:
-        options.plot.write_text(_plot(reports))
 
 
 if __name__ == "__main__":

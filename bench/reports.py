@@ -7,14 +7,19 @@ from __future__ import annotations
 import gzip
 import json
 import random
-from functools import cache
+from collections.abc import Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import msgspec
 
-from svc.identify.identification import Submission
+from svc.features.identification.transaction import Recorded, identify
+from svc.identify.identification import Submission, assess
+from svc.identify.matching import Statistics
 from svc.identify.model import RequestFacts
+from svc.identify.network.facts import Ranges
+from svc.kernel.store.store import Store
 from svc.world import World, visitor_id
 
 CAPTURES = Path(__file__).parents[1] / "tests" / "captures"
@@ -109,6 +114,18 @@ def submitted(world: World, signals: dict[str, Any], facts: RequestFacts, **give
         signals=signals,
         **fields,
     )
+
+
+def identified(store: Store, submissions: Sequence[Submission], ranges: Ranges, learned: Statistics) -> list[Recorded]:
+    """What a store records of these, committed as one group; `learned` learns from it, as the pipeline's does."""
+    jobs = [partial(identify, assessment=assess(one, ranges), statistics=learned) for one in submissions]
+    found: list[Recorded] = []
+    for recorded in store.write_now(jobs):
+        assert isinstance(recorded, Recorded), recorded
+        if recorded.statistics_update is not None:
+            learned.learn(recorded.statistics_update)
+        found.append(recorded)
+    return found
 
 
 def sdk_report(number: int, kind: Kind = "large") -> tuple[dict[str, Any], dict[str, str]]:

@@ -22,15 +22,14 @@ from uuid import UUID
 import structlog
 import trio
 
-from bench.reports import device_report, submitted
+from bench.reports import device_report, identified, submitted
 from bench.usage import read_options
 from svc.features.events.change_jobs import supplement
-from svc.features.identification.transaction import Recorded, identify
 from svc.features.organizations.jobs import create_organization
 from svc.features.retention.jobs import PASS_INTERVAL_MS
 from svc.features.retention.sweeper import sweep
 from svc.identify.events.archive import deflate
-from svc.identify.identification import Submission, assess
+from svc.identify.identification import Submission
 from svc.identify.matching import Statistics
 from svc.identify.model import RequestFacts
 from svc.identify.recording.proofs import issue_challenge
@@ -106,13 +105,7 @@ class Months:
     def visit(self) -> None:
         """One identification at the present time, and what now and then comes with it."""
         submission = self._submission()
-        assessment = assess(submission, Everywhere())
-        (recorded,) = self.found.store.write_now(
-            [partial(identify, assessment=assessment, statistics=self._statistics)]
-        )
-        assert isinstance(recorded, Recorded), recorded
-        if recorded.statistics_update is not None:
-            self._statistics.learn(recorded.statistics_update)
+        identified(self.found.store, [submission], Everywhere(), self._statistics)
         jobs: list[Callable[[Transaction], Any]] = []
         if self._visits % 4 == 0:
             jobs.append(

@@ -17,9 +17,10 @@ import random
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
-from bench.beside import Attack, compare, identification, request
+from bench.beside import Attack, asking, compare, honest, identification, request
 from bench.condition_grammar import conditions
 from bench.load import Client
 from bench.measures import quantile
@@ -208,7 +209,7 @@ def attacks(rules: list[Rule], attackers: list[Attacker]) -> dict[str, Attack]:
         "entries": lambda of: of.asks("POST", f"/lists/{of.addresses}/entries", entries),
         "identify": lambda of: identification(of.public, random.Random(5), "ab" * 512),
     }
-    return {name: Attack([[ask(of)] for of in attackers], patient=True) for name, ask in asked.items()}
+    return {name: asking([[ask(of)] for of in attackers], patient=True) for name, ask in asked.items()}
 
 
 def service(rules: list[Rule], seconds: float, rounds: int) -> None:
@@ -225,7 +226,8 @@ def service(rules: list[Rule], seconds: float, rounds: int) -> None:
         attackers = [attacker(number) for number in range(ORGANIZATIONS)]
         with Server.serving(directory, "--workers", "2") as server:
             prepare(server.port, attackers, rules)
-            compare(server.port, honest_key, attacks(rules, attackers), seconds, rounds, pause_s=3)
+            measure = partial(honest, server, honest_key, seconds)
+            compare(server, attacks(rules, attackers), measure, rounds, pause_s=3)
 
 
 def prepare(port: int, attackers: list[Attacker], rules: list[Rule]) -> None:

@@ -64,6 +64,10 @@ class Server:
         """Seconds so far."""
         return sum(map(cpu_s, family(self.process.pid)))
 
+    def descriptors(self) -> int:
+        """That the server has open."""
+        return len(list(Path(f"/proc/{self.process.pid}/fd").iterdir()))
+
     def stop(self) -> list[dict[str, Any]]:
         """End it; its log."""
         self.process.send_signal(signal.SIGTERM)

@@ -23,11 +23,9 @@ from urllib.parse import urlencode
 
 from bench.load import Client, own_address, requests
 from bench.measures import cpu_s, memory_mib, quantile
-from bench.reports import device_report
+from bench.serving import PAGE, issue, organization, report_body
 from bench.usage import read_options
-from tests.support.acknowledged import CREDIT_USD
-from tests.support.live import ORIGIN
-from tests.support.process import Served, run_json
+from tests.support.process import Served
 
 SAMPLE_S = 15.0
 
@@ -98,13 +96,9 @@ def main() -> None:
 
 
 def _soak(data: Path, minutes: float, rate: int, devices: int) -> None:
-    there = ("--data", str(data))
-    credit = ("--credit-usd", str(CREDIT_USD), "--rate-limit", "0")
-    organization = run_json("org", "create", "soak", *credit, *there)["organization_id"]
-    issue = ("key", "issue", organization, "--environment", "production", *there)
-    public = run_json(*issue, "--kind", "public", "--origin", ORIGIN)["secret"]
-    secret = run_json(*issue, "--kind", "secret")["secret"]
-    make = requests(public, [json.dumps(_body(number)).encode() for number in range(devices)], 1, own_address, 0.9)
+    of = organization(data)
+    public, secret = issue(data, of, *PAGE), issue(data, of, "--kind", "secret", "--environment", "production")
+    make = requests(public, [report_body(number, token=False) for number in range(devices)], 1, own_address, 0.9)
     server = Served(data, SVC_LOG_REQUESTS="none", SVC_READ_RATE="0")
     consumer = Consumer(server.port, secret)
     consumer.start()
@@ -136,12 +130,8 @@ def _soak(data: Path, minutes: float, rate: int, devices: int) -> None:
              "threads": "threads", "file": "file, MiB"}  # fmt: skip
     for name, title in names.items():
         print(f"| {title} | {getattr(quarter, name):.1f} | {getattr(end, name):.1f} | {found[name]:+.2f} |")
-    cpu = [1e6 * (two.cpu_s - one.cpu_s) / (two.identified - one.identified) for one, two in ((quarter, end),)]
-    print(f"| CPU of an identification, µs | | {cpu[0]:.0f} | {found['cpu_us']:+.0f} |")
-
-
-def _body(number: int) -> dict[str, object]:
-    return {"signals": device_report(number), "sdk": {"platform": "web"}}
+    cpu_us = 1e6 * (end.cpu_s - quarter.cpu_s) / (end.identified - quarter.identified)
+    print(f"| CPU of an identification, µs | | {cpu_us:.0f} | {found['cpu_us']:+.0f} |")
 
 
 if __name__ == "__main__":

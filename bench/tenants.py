@@ -11,9 +11,10 @@ import json
 import random
 import tempfile
 import time
+from functools import partial
 from typing import NamedTuple
 
-from bench.beside import GIVE_UP_S, Attack, compare, identification, request
+from bench.beside import GIVE_UP_S, Attack, asking, compare, honest, identification, request
 from bench.load import Client
 from bench.serving import PAGE, Server, issue, organization
 from bench.usage import read_options
@@ -37,13 +38,8 @@ class Asked(NamedTuple):
     connections: int = 32
 
 
-KEY = json.dumps(
-    {
-        "name": "n",
-        "environment": "production",
-        "allowed_origins": [f"https://shop{number}.example" for number in range(100)],
-    }
-)
+ORIGINS = [f"https://shop{number}.example" for number in range(100)]
+KEY = json.dumps({"name": "n", "environment": "production", "allowed_origins": ORIGINS})
 KEYS = "/api/v1/management/organizations/{org}/sdk-keys"
 ATTACKS = {
     "events of 200 rows": Asked("development secret", "GET", "/api/v1/events?limit=200"),
@@ -106,10 +102,10 @@ def main() -> None:
         for name, asked in ATTACKS.items():
             if any(word in name for word in words):
                 requests = [written(asked, keys, chance) for _ in range(VARIANTS)]
-                attacks[name] = Attack([requests] * asked.connections)
+                attacks[name] = asking([requests] * asked.connections)
         with Server.serving(directory) as server:
             prepare(server.port, keys)
-            compare(server.port, honest_key, attacks, given.seconds, given.rounds)
+            compare(server, attacks, partial(honest, server, honest_key, given.seconds), given.rounds)
 
 
 if __name__ == "__main__":

@@ -14,15 +14,16 @@ import json
 import random
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from itertools import cycle
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
-from bench.measures import quantile
-from bench.reports import sdk_report
+from bench.load import Client
+from bench.measures import p50_p99
+from bench.sdk_visits import SdkVisits
 from bench.serving import ENVIRONMENT, Server, timed
 from bench.usage import read_options
 from bench.workplace_store import ORIGIN, Workplace
@@ -47,16 +48,10 @@ SETTINGS = {
 }
 PRODUCTION = {"environment": "production"}
 CLICKED = (
-    *(
-        "events",
-        "events of an account",
-        "events by level and country",
-        "visitors by last seen",
-        "accounts by last seen",
-    ),
-    *("search", "one event", "one visitor", "one account", "links of a visitor", "reviews, open", "reviews, closed"),
-    *("rules with counts", "lists", "entries", "performance, 30 days", "statistics, 24 h", "audit", "members"),
-)
+    "events", "events of an account", "events by level and country", "visitors by last seen", "accounts by last seen",
+    "search", "one event", "one visitor", "one account", "links of a visitor", "reviews, open", "reviews, closed",
+    "rules with counts", "lists", "entries", "performance, 30 days", "statistics, 24 h", "audit", "members",
+)  # fmt: skip
 """What analysts open, of all questions: screens as they open first, and what leads from there."""
 
 
@@ -88,7 +83,7 @@ def main() -> None:
             "lists": lambda: timed(
                 server,
                 questions(some, random.Random(6)),
-                Session(server, options.directory, some).get,
+                Session(server, signed_in(server, options.directory, some)).get,
                 options.requests,
             ),
             "screens": lambda: screens(server, options.directory, some),
@@ -123,24 +118,26 @@ def found_in(directory: Path) -> Some:
 
 
 class Session:
-    """A browser that is signed in, as far as HTTP goes."""
+    """A connection of a browser that is signed in, by these headers."""
 
-    def __init__(self, server: Server, directory: Path, some: Some) -> None:
-        self._connection = http.client.HTTPConnection("127.0.0.1", server.port)
-        token = link(server, directory, some).partition("#")[2]
-        own = {"origin": f"http://127.0.0.1:{server.port}", "sec-fetch-site": "same-origin"}
-        body = json.dumps({"token": token})
-        headers = {**own, "content-type": "application/json"}
-        self._connection.request("POST", "/console/session", body, headers)
-        response = self._connection.getresponse()
-        response.read()
-        assert response.status == 200, response.status
-        self._headers = {**own, "cookie": response.headers["set-cookie"].partition(";")[0]}
+    def __init__(self, server: Server, headers: dict[str, str]) -> None:
+        self._connection, self._headers = http.client.HTTPConnection("127.0.0.1", server.port), headers
 
     def get(self, path: str) -> tuple[int, bytes]:
         self._connection.request("GET", f"/console/api/{path}", headers=self._headers)
         response = self._connection.getresponse()
         return response.status, response.read()
+
+
+def signed_in(server: Server, directory: Path, some: Some) -> dict[str, str]:
+    """Headers of a browser's requests; an address may not sign in often."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.port)
+    own = {"origin": f"http://127.0.0.1:{server.port}", "sec-fetch-site": "same-origin"}
+    body = json.dumps({"token": link(server, directory, some).partition("#")[2]})
+    connection.request("POST", "/console/session", body, {**own, "content-type": "application/json"})
+    response = connection.getresponse()
+    assert response.status == 200, response.status
+    return {**own, "cookie": response.headers["set-cookie"].partition(";")[0]}
 
 
 def link(server: Server, directory: Path, some: Some) -> str:
@@ -219,19 +216,8 @@ def questions(some: Some, chance: random.Random) -> dict[str, Callable[[], str]]
 
 def screens(server: Server, directory: Path, some: Some) -> None:
     """First paint of every screen, in headless Chromium."""
-    names = (
-        "live",
-        "events",
-        "visitors",
-        "accounts",
-        "reviews",
-        "overview",
-        "rules",
-        "lists",
-        "performance",
-        "webhooks",
-    )
-    asked = {name: f"#/{name}" for name in (*names, "weights", "members", "settings", "audit", "billing")}
+    names = "live events visitors accounts reviews overview rules lists performance webhooks weights members settings"
+    asked = {name: f"#/{name}" for name in (*names.split(), "audit", "billing")}
     asked |= {
         "event": f"#/events/{some.request_ids[7]}",
         "visitor": f"#/visitors/{some.visitors[7]}",
@@ -259,40 +245,32 @@ def screens(server: Server, directory: Path, some: Some) -> None:
 
 def beside_analysts(server: Server, directory: Path, some: Some, public: str) -> None:
     """The p50 of identify, in turn without analysts and beside ten who open a screen each second."""
-    sessions = [Session(server, directory, some) for _ in range(ANALYSTS)]
-    alone: list[float] = []
-    beside: list[float] = []
-    numbers = iter(range(10**9))
-    identify(server, public, numbers, 3)
+    headers = signed_in(server, directory, some)
+    sessions = [Session(server, headers) for _ in range(ANALYSTS)]
+    make = SdkVisits(5_000, "small", token=False).in_order([public], 1)
+    found: dict[str, list[float]] = {"alone": [], "beside 10": []}
+    identify(server, make, 3)
     for _ in range(PAIRS):
-        alone += identify(server, public, numbers, WINDOW_S)
+        found["alone"] += identify(server, make, WINDOW_S)
         with clicking(sessions, some):
-            beside += identify(server, public, numbers, WINDOW_S)
-    alone.sort()
-    beside.sort()
-    for name, times in (("alone", alone), ("beside 10", beside)):
-        p50, p99 = quantile(times, 0.5), quantile(times, 0.99)
+            found["beside 10"] += identify(server, make, WINDOW_S)
+    for name, times in found.items():
+        p50, p99 = p50_p99(times)
         print(f"identify {name:10} {len(times):6} p50 {p50:6.2f} ms, p99 {p99:6.2f} ms")
-    print(f"ratio of p50: {quantile(beside, 0.5) / quantile(alone, 0.5):.2f}")
+    print(f"ratio of p50: {p50_p99(found['beside 10'])[0] / p50_p99(found['alone'])[0]:.2f}")
 
 
-def identify(server: Server, public: str, numbers: Iterator[int], seconds: float) -> list[float]:
+def identify(server: Server, make: Callable[[], bytes], seconds: float) -> list[float]:
     """Milliseconds of each identification, 20 a second: a new one whatever became of the last."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.port)
+    client = Client(server.port)
     times: list[float] = []
     began = time.perf_counter()
     for turn in range(round(seconds * 20)):
-        signals, captured = sdk_report(next(numbers) % 5000, "small")
-        body = json.dumps({"sdk": {"platform": "web", "version": "0.3.0"}, "signals": signals})
-        headers = {**captured, "content-type": "application/json", "x-api-key": public, "origin": ORIGIN}
-        headers["x-forwarded-for"] = f"81.{turn % 250}.{turn // 250}.9"
         time.sleep(max(0.0, began + turn / 20 - time.perf_counter()))
         sent = time.perf_counter()
-        connection.request("POST", "/api/v1/identify", body, headers)
-        response = connection.getresponse()
-        read = response.read()
+        assert client.ask(make()) == 200
         times.append(1000 * (time.perf_counter() - sent))
-        assert response.status == 200, read
+    client.socket.close()
     return times
 
 

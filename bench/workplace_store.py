@@ -18,8 +18,7 @@ from typing import Any
 
 import msgspec
 
-from bench.reports import device_report, submitted
-from svc.features.identification.transaction import Recorded, identify
+from bench.reports import device_report, identified, submitted
 from svc.features.labels.jobs import LabelChange, label_request
 from svc.features.lists.jobs import NewEntry, add_entries, create_list
 from svc.features.lists.queries import named_list
@@ -30,7 +29,7 @@ from svc.features.reviews.queries import find_review
 from svc.features.reviews.tables import OPEN_REVIEWS
 from svc.features.rules.jobs import ruleset_in_force, save_rules
 from svc.features.rules.ruleset import Rule
-from svc.identify.identification import Submission, assess
+from svc.identify.identification import Submission
 from svc.identify.index.queries import Scope
 from svc.identify.indexing.jobs import rebuild_indexes, step
 from svc.identify.matching import Statistics
@@ -236,18 +235,12 @@ class Workplace:
         return country.code
 
     def _identify(self, batch: list[Submission]) -> None:
-        jobs = [
-            partial(identify, assessment=assess(submission, self._places), statistics=self._learned)
-            for submission in batch
-        ]
         labels: list[Callable[[Transaction], Any]] = []
-        for submission, recorded in zip(batch, self.found.store.write_now(jobs), strict=True):
-            assert isinstance(recorded, Recorded), recorded
-            assert recorded.event is not None, recorded
-            if recorded.statistics_update is not None:
-                self._learned.learn(recorded.statistics_update)
+        recorded = identified(self.found.store, batch, self._places, self._learned)
+        for submission, one in zip(batch, recorded, strict=True):
+            assert one.event is not None, one
             if self._chance.random() < LABEL_SHARE:
-                labels.append(partial(self._label, submission=submission, score=recorded.event.verdict.suspect_score))
+                labels.append(partial(self._label, submission=submission, score=one.event.verdict.suspect_score))
         if labels:
             self.found.store.write_now(labels)
         self._do(partial(self._copy, batch=batch))

@@ -174,23 +174,25 @@ def kind_of(path: Path) -> str | None:
 @cache
 def imports(path: Path) -> list[tuple[str, list[str], int]]:
     """(module, names taken from it, line) of every import that runs; those for type checkers are left out."""
-    tree = parsed(path)
     found: list[tuple[str, list[str], int]] = []
-    typing_only = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
-        for inner in ast.walk(node)
-    }
-    for node in ast.walk(tree):
-        if id(node) in typing_only:
-            continue
+    for node in _statements(parsed(path)):
         if isinstance(node, ast.Import):
             found += [(alias.name, [], node.lineno) for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
             assert node.level == 0, f"{path}:{node.lineno} imports relatively"
             found.append((node.module, [alias.name for alias in node.names], node.lineno))
     return found
+
+
+def _statements(node: ast.AST) -> Iterator[ast.stmt]:
+    """All that run; expressions, ten times as many nodes, are not looked into."""
+    for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for inner in getattr(node, part, ()):
+            if isinstance(inner, ast.If) and isinstance(inner.test, ast.Name) and inner.test.id == "TYPE_CHECKING":
+                continue
+            if isinstance(inner, ast.stmt):
+                yield inner
+            yield from _statements(inner)
 
 
 def layer_of(module: str) -> str | None:
@@ -304,6 +306,7 @@ def changes_of_state(function: ast.AST, names: frozenset[str]) -> Iterator[int]:
             yield node.lineno
 
 
+@pytest.mark.slow(0.5)
 def test_nothing_that_a_job_or_a_condition_calls_changes_the_state_of_a_module():
     """Jobs of one group are repeated on the writer's thread while the loop goes on, and conditions are evaluated on
     both: what one call leaves in a module is another's. Caches of pure functions are no state.

@@ -88,6 +88,7 @@ def test_a_generated_page_is_up_to_date(name: str):
     assert written == PAGES[name](), "it is out of date: make reference"
 
 
+@pytest.mark.slow(0.9)
 def test_the_picture_of_imports_is_up_to_date():
     drawn = import_graph.picture(import_graph.arrows(import_graph.of_checkout()))
     assert drawn in blocks("internals/README.md", "mermaid")
@@ -229,6 +230,7 @@ def test_the_index_of_decisions_has_each_once_with_its_title_and_status():
     assert sorted(rows) == sorted(expected)
 
 
+@pytest.mark.slow(0.2)
 def test_every_rule_that_is_cited_is_in_the_contract_by_number():
     page = (DOCS / "internals" / "contract.md").read_text()
     known: set[tuple[str, str]] = set()

@@ -80,6 +80,7 @@ def test_the_navigation_reads_groups_from_headings_and_from_tables(tmp_path: Pat
     }
 
 
+@pytest.mark.slow(0.2)
 def test_linked_pages_outside_of_docs_are_included_and_code_is_not_changed(tmp_path: Path):
     Stage(tmp_path).fill()
     assert (tmp_path / "project" / "examples" / "index.md").is_file()

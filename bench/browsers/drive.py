@@ -19,7 +19,6 @@ from typing import Any
 
 CHROMIUM = "/usr/lib/chromium/chromium"
 CHROMEDRIVER = "/usr/bin/chromedriver"
-FIREFOX = "/usr/bin/firefox-esr"
 PLAIN = ("--no-sandbox", "--disable-dev-shm-usage", "--no-first-run")
 STAYS_S = 60
 

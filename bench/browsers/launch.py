@@ -1,6 +1,6 @@
 """A display, and one browser on it: started, watched until its report is in, and ended by its own process ids.
 
-What may live here: processes. What a browser is started with stands in `settings`.
+What may live here: processes.
 """
 
 from __future__ import annotations

@@ -1,22 +1,13 @@
-"""What the service finds in captures of browsers, as tables: false signals, missed programs, mistaken visitors.
-
-What may live here: the shapes in which a capture is sent, what counts as right, and the counting.
-"""
+"""Captures of browsers (`tests/captures`): the shapes in which one is sent, and what counts as right."""
 
 from __future__ import annotations
 
-import json
-import subprocess
-import tempfile
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 from bench.browsers.pack import read_rows
-from bench.linkage.tables import Table
 from svc.identify.detection import detect
 from svc.identify.detection.graphics import is_software_renderer
 from svc.identify.model import Network, Observation, RequestFacts
@@ -24,7 +15,6 @@ from svc.identify.network.request_headers import read_fetch_metadata
 from svc.identify.report import read_report
 from svc.identify.useragent import read_agent
 from svc.identify.useragent.agent import read_hints
-from tests.support.process import PROGRAM
 
 Shape = Literal["libraries", "probes", "sdk"]
 SHAPES: tuple[Shape, ...] = ("libraries", "probes", "sdk")
@@ -143,58 +133,3 @@ def is_found(capture: Capture, seen: Iterable[Observation]) -> bool:
     """Whether what was done to the browser shows: that it has no window or a driver, or another's name."""
     fired = {observation.signal for observation in seen}
     return bool(fired & (CONTRADICTIONS if capture.kind == "spoofed" else PROGRAMS))
-
-
-def detection_table(captures: Sequence[Capture], name: str) -> Table:
-    """Shares of visits, for both shapes."""
-    table = Table(f"What the service says of {name}", ("measure", *SHAPES))
-    rows: dict[str, list[str]] = defaultdict(list)
-    for shape in SHAPES:
-        seen = [(capture, capture.observe(shape)) for capture in captures]
-        people = [(capture, found) for capture, found in seen if capture.kind == "normal"]
-        wrong = sum(bool(false_signals(*pair)) for pair in people)
-        accused = sum(any(one.signal == "automation" for one in found) for _, found in people)
-        rows["normal visits with a false signal"].append(_share(wrong, len(people)))
-        rows["normal visits called automation"].append(_share(accused, len(people)))
-        for kind in ("headless", "driven", "spoofed"):
-            those = [pair for pair in seen if pair[0].kind == kind]
-            rows[f"{kind} visits found"].append(_share(sum(is_found(*pair) for pair in those), len(those)))
-    table.rows.extend((measure, *values) for measure, values in rows.items())
-    return table
-
-
-def visitors_table(captures: Sequence[Capture], name: str) -> Table:
-    """Which visitor each normal visit is taken for, all from one address and a minute apart, without a token."""
-    table = Table(f"Visitors among {name}", ("measure", *SHAPES))
-    people = [capture for capture in captures if capture.kind == "normal"]
-    rows: dict[str, list[str]] = defaultdict(list)
-    for shape in SHAPES:
-        owners: dict[str, str] = {}
-        confused: Counter[tuple[str, str]] = Counter()
-        for capture, answer in zip(people, replayed(people, shape), strict=True):
-            owner = owners.setdefault(answer["visitor_id"], capture.browser)
-            if owner != capture.browser:
-                confused[owner, capture.browser] += 1
-        rows["visits with the id of another browser"].append(_share(confused.total(), len(people)))
-        rows["which"].append(", ".join(f"{a} > {b}: {count}" for (a, b), count in confused.most_common()) or "-")
-    table.rows.extend((measure, *values) for measure, values in rows.items())
-    return table
-
-
-def replayed(captures: Sequence[Capture], shape: Shape) -> list[dict[str, Any]]:
-    """The answers of `svc replay`."""
-    with tempfile.TemporaryDirectory(prefix="svc-browsers-") as folder:
-        file, answers = Path(folder, "reports.jsonl"), Path(folder, "answers.jsonl")
-        with file.open("w") as lines:
-            for number, capture in enumerate(captures):
-                at = datetime.fromtimestamp(1_767_607_200 + 60 * number, UTC).isoformat()
-                line = {"at": at, "ip": ADDRESS, "user_agent": capture.headers.get("user-agent")}
-                lines.write(json.dumps({**line, "signals": capture.signals(shape)}) + "\n")
-        command = (*PROGRAM, "replay", str(file), "--output", str(answers))
-        subprocess.run(command, check=True, capture_output=True)
-        with answers.open() as lines:
-            return [json.loads(line) for line in lines]
-
-
-def _share(part: int, whole: int) -> str:
-    return f"{part} of {whole}, {part / whole:.1%}" if whole else "-"

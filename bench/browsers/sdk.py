@@ -10,16 +10,61 @@ one service and one address, so that one which is taken for another shows. It ne
 
 from __future__ import annotations
 
+import json
 import statistics
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from bench.browsers.settings import settings
 from bench.browsers.shop import Row, is_installed, shop, write
 from bench.usage import read_options
 
-TAGS = ("chromium/plain", "firefox/plain", "minibrowser/plain", "chromium/headless-new", "firefox/headless")
-PRIVATE = {"chromium": "--incognito", "firefox": "--private-window", "minibrowser": "--private"}
+QUIET = {
+    "browser.aboutwelcome.enabled": False,
+    "browser.shell.checkDefaultBrowser": False,
+    "datareporting.policy.dataSubmissionEnabled": False,
+    "termsofuse.bypassNotification": True,
+    "toolkit.telemetry.reportingpolicy.firstRun": False,
+    "extensions.enabledScopes": 1,
+}
+"""Preferences of Firefox."""
+
+
+class Program(NamedTuple):
+    """A browser as Debian 12 packages it. `{profile}` and `{url}` in commands are filled in."""
+
+    command: tuple[str, ...]
+    private: str
+    """Option that opens a private window."""
+    environment: dict[str, str]
+    files: dict[str, str]
+    """Path within the profile -> text, written before the first visit."""
+
+
+PROGRAMS = {
+    "chromium": Program(
+        ("/usr/lib/chromium/chromium", "--no-sandbox", "--no-first-run", "--no-default-browser-check",
+         "--disable-dev-shm-usage", "--password-store=basic", "--user-data-dir={profile}", "{url}"),
+        "--incognito", {}, {},
+    ),
+    "firefox": Program(
+        ("firefox-esr", "--no-remote", "--new-instance", "--profile", "{profile}", "{url}"), "--private-window",
+        {"MOZ_DISABLE_CONTENT_SANDBOX": "1", "MOZ_CRASHREPORTER_DISABLE": "1"},
+        {"user.js": "".join(f"user_pref({json.dumps(k)}, {json.dumps(v)});\n" for k, v in QUIET.items())},
+    ),
+    "minibrowser": Program(
+        ("/usr/lib/x86_64-linux-gnu/webkit2gtk-4.1/MiniBrowser", "{url}"), "--private",
+        {"WEBKIT_DISABLE_SANDBOX_THIS_IS_DANGEROUS": "1"}, {},
+    ),
+}  # fmt: skip
+WAYS = {
+    "chromium/plain": None,
+    "firefox/plain": None,
+    "minibrowser/plain": None,
+    "chromium/headless-new": ("--headless", "--remote-debugging-port=0"),
+    "firefox/headless": ("--headless",),
+}
+"""Browser and how it is opened -> options, where it gets no window."""
 
 
 class Visit(NamedTuple):
@@ -46,25 +91,24 @@ VISITS = (
 
 def measure(only: str) -> Iterator[Row]:
     """A row for each visit."""
-    found = settings()
     with shop() as (page, scratch):
-        for setting in (found[tag] for tag in TAGS if only in tag):
-            if not is_installed(setting.tag, setting.command[0]):
+        for tag, options in WAYS.items():
+            browser, _, kind = tag.partition("/")
+            program = PROGRAMS[browser]
+            if only not in tag or not is_installed(tag, program.command[0]):
                 continue
             for visit in VISITS:
-                command = setting.command
-                if visit.is_private:
-                    command = (*command[:-1], PRIVATE[setting.browser], command[-1])
+                private = (program.private,) if visit.is_private else ()
                 row = page.visited(
-                    f"{setting.browser}.{setting.kind}.{visit.name}",
-                    command,
-                    scratch / f"{setting.browser}-{setting.kind}-{visit.profile}",
+                    f"{browser}.{kind}.{visit.name}",
+                    (*program.command[:-1], *(options or ()), *private, program.command[-1]),
+                    scratch / f"{browser}-{kind}-{visit.profile}",
                     scratch / "log",
-                    setting.environment,
-                    setting.files,
-                    setting.screen if setting.windowed else None,
+                    {"TZ": "America/New_York", **program.environment},
+                    program.files,
+                    None if options else "1920x1080x24",
                 )
-                row |= {"tag": setting.tag, "kind": setting.kind, "visit": visit.name}
+                row |= {"tag": tag, "kind": "headless" if options else "normal", "visit": visit.name}
                 print(_line(row), flush=True)
                 yield row
 
@@ -97,10 +141,7 @@ def table(rows: Sequence[Row]) -> str:
         if not mine:
             continue
         events = [row["event"] for row in mine]
-        fired = {one["signal"]: 0 for event in events for one in event["signals"]}
-        for event in events:
-            for one in event["signals"]:
-                fired[one["signal"]] += 1
+        fired = Counter(one["signal"] for event in events for one in event["signals"])
         shown = ", ".join(f"{name} {count}" for name, count in fired.items()) or "nothing"
         collect, network, sent = (
             [row["timing"][name] for row in mine] for name in ("collectMs", "networkMs", "sentBytes")

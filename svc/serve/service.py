@@ -15,7 +15,6 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 import trio
-from quart_trio import QuartTrio
 
 from svc.features.accounts import recounter
 from svc.features.billing import settler
@@ -40,7 +39,7 @@ from svc.http.body import BodyBudget
 from svc.http.callers.caller import AuthPolicy, ConnectionHeaders
 from svc.http.callers.limits import RequestLimits
 from svc.http.exchange import Exchange, application
-from svc.http.pages.app import create_app, documentation, load_files, respond, site
+from svc.http.pages.app import documentation, loaded_app, respond, site
 from svc.http.responses import edge_refusal
 from svc.http.route import Services, Webhooks
 from svc.http.server.fair_queue import KnownKeys
@@ -96,13 +95,9 @@ class NodeParts(NamedTuple):
     """The store, for what the leader runs: it refuses the writes of a process that is no longer the leader."""
 
 
-@cache
-def _pages(*, has_try: bool) -> QuartTrio:
-    """Return the application of the pages, which knows nothing of a service: its rules are compiled, and its files
-    read, once in a process.
-    """
-    load_files()
-    return create_app(site, documentation, has_try=has_try, api=API, reference=webhook_routes.document)
+_pages = cache(partial(loaded_app, site, documentation, api=API, reference=webhook_routes.document))
+"""The application of the pages, which knows nothing of a service: its rules are compiled, and its files read, once in
+a process."""
 
 
 class Service:

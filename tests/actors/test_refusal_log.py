@@ -52,6 +52,7 @@ def told(world: OutboxWorld) -> list[tuple[int, str, str, int]]:
     return [(round((at_ms - start) / 1000), data["key_id"], data["code"], data["count"]) for at_ms, data in said]
 
 
+@pytest.mark.slow(0.1)
 async def test_a_flood_of_refusals_is_reported_at_once_then_once_a_minute_and_none_is_lost(
     tmp_path: Path, autojump_clock: MockClock
 ):

@@ -49,6 +49,7 @@ async def test_the_settler_polls_at_startup_and_then_once_a_minute(tmp_path: Pat
         assert 0 <= row.settled_at_ms - EPOCH_MS - SETTLED_AFTER_MS < 1_000
 
 
+@pytest.mark.slow(0.2)
 async def test_one_poll_settles_every_day_of_every_organization(tmp_path: Path, autojump_clock: MockClock):
     """Also days of more lines than are read at once."""
     with outbox_world(tmp_path) as world:

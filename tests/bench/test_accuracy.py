@@ -98,6 +98,7 @@ def test_curves_are_fitted_on_devices_that_are_not_held_out(folder: Path):
     assert [sample.right for _, sample in samples(part, with_tokens=False)] == [True] * returns
 
 
+@pytest.mark.slow(0.2)
 def test_a_fitted_curve_follows_the_observed_share_of_right_matches():
     """Evidence that is worth half of what it says, one in four wrong beside it."""
     fair = [Sample(evidence, 0.0, place % 4 != 0) for evidence in (-1.0, 1.0) for place in range(4000)]

@@ -142,6 +142,7 @@ def test_who_takes_all_for_one_misses_every_aim_that_is_about_others(row: str):
 
 
 @pytest.mark.usefixtures("small_rows")
+@pytest.mark.slow(0.2)
 def test_the_month_is_the_same_for_a_seed_and_its_devices_are_as_described():
     planned = twins.plan(people(), 7)
     assert [visit.visit() for visit in planned] == [visit.visit() for visit in twins.plan(people(), 7)]

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from argparse import Namespace
 from contextlib import ExitStack, closing
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from bench import page_fill
-from bench.page_fill import DAYS, EPOCH_MS, Countries
+from bench.page_fill import DAYS, EPOCH_MS
 from bench.page_visits import Visits
 from bench.pages import measure
 from svc.features.checks.invariants import violations
-from svc.features.identification.transaction import identify
 from svc.features.tables import TABLES
-from svc.identify.identification import assess
 from svc.identify.indexing.jobs import EVENTS_A_LARGE
 from svc.identify.matching import Statistics
 from svc.kernel.store.snapshot import Snapshot
@@ -42,7 +39,7 @@ def lived(directory: Path, visitors: int, events: int) -> Visits:
         devices = [place if place < visitors else visits.chance.randrange(visitors) for place in places]
         times_ms = [EPOCH_MS - DAYS * DAY_MS * (events - place) // events for place in places]
         made = [visits.submission(device, at_ms) for device, at_ms in zip(devices, times_ms, strict=True)]
-        visits.commit([partial(identify, assessment=assess(one, Countries()), statistics=Statistics()) for one in made])
+        visits.commit(made, Statistics())
         visits.index()
     return visits
 

@@ -1,16 +1,14 @@
-"""Pages that a commit wrote, against what LMDB itself says of its trees, and the picture of the figures."""
+"""Pages that a commit wrote, against what LMDB itself says of its trees."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from xml.etree import ElementTree as ET
 
 import lmdb
 import pytest
 
 from bench.page_changes import PageChanges, Tree, Written, trees
-from bench.page_plot import Bar, Panel, draw
 
 ROWS = 20_000
 NOTHING = Written(0, 0, 0)
@@ -69,14 +67,3 @@ def test_a_tree_that_grows_in_depth_writes_its_new_root(environment: lmdb.Enviro
     changes = PageChanges(environment)
     assert changes.written(Tree(0, 0), Tree(0, 0)) == NOTHING
     changes.close()
-
-
-def test_the_chart_has_one_bar_per_value_and_is_deterministic():
-    panels = [Panel("kB", [Bar("empty", 10.0), Bar("100,000", 1234.4)], 50, "target"), Panel("per second", [])]
-    drawn = draw(panels, "what is shown")
-    root = ET.fromstring(drawn)
-    texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
-    assert texts == ["kB", "10", "empty", "1,234", "100,000", "target", "per second"]
-    heights = [float(element.get("height", 0)) for element in root.iter() if element.get("class") == "bar"]
-    assert heights == [1.5, 180.0]
-    assert drawn == draw(panels, "what is shown")

@@ -53,6 +53,7 @@ def test_phones_share_models_addresses_and_whole_reports():
     assert equal >= PAIRS // 2
 
 
+@pytest.mark.slow(0.1)
 def test_a_report_is_read_as_an_apps_whatever_sends_it():
     for phone in fleet(1).phones:
         report = read_report(phone.signals(START_MS), RequestFacts(ip="192.0.2.1"))

@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 import trio
 
+from svc.features.organizations.command import create_organization
+from svc.kernel.store.directory import open_directory
 from svc.kernel.store.lmdb import witness
 from svc.kernel.store.lmdb.meta_pages import last_commit_of
+from svc.world import World
 from tests.crash.test_failing_disk import identify
 from tests.support.acknowledged import shop
 from tests.support.process import Served, Started, run, run_json
@@ -92,7 +95,10 @@ async def test_a_store_that_is_compacted_has_not_gone_back(tmp_path: Path):
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
     """One of a few commits, which no service has served."""
-    shop(tmp_path / "data")
+    world = World.real()
+    found = open_directory(tmp_path / "data", world.run_sync, world.entropy)
+    create_organization(found, world, "shop", credit=None)
+    found.store.close()
     return tmp_path / "data" / "store"
 
 
@@ -115,6 +121,7 @@ def test_a_witness_is_compared_with_the_last_commit(store: Path):
     assert witness.went_back(store) is None
 
 
+@pytest.mark.slow(0.2)
 def test_a_store_that_lacks_its_last_commit_alone_is_missed_by_the_start(store: Path):
     """Opening it to serve commits, so that it is compared before."""
     last = last_commit_of(store / "data.mdb")

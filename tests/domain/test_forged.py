@@ -100,12 +100,14 @@ def test_browsers_in_disguise_are_called_forged_only_where_their_headers_give_th
 
 
 @pytest.mark.parametrize("file", FILES[:3], ids=lambda file: file.name)
+@pytest.mark.slow(0.3)
 def test_archives_of_earlier_versions_and_headers_that_a_server_did_not_forward_show_nothing(file: Path):
     for row in rows(file):
         assert fired(signals_of(row), {"user-agent": row["headers"]["user-agent"]}, None) == ()
 
 
 @pytest.mark.parametrize("file", FILES[:3], ids=lambda file: file.name)
+@pytest.mark.slow(0.3)
 def test_a_copied_report_with_its_user_agent_alone_is_called_forged(file: Path):
     """But for browsers of which it is not known what they send: WebKit outside Apple's systems."""
     found = Counter[bool]()

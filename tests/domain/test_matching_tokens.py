@@ -817,6 +817,7 @@ any_visit = st.fixed_dictionaries(
 
 
 @given(st.lists(any_visit, max_size=30), st.sampled_from([MINUTE, 0.4, 1.0, 4.0]))
+@pytest.mark.slow(0.1)
 def test_however_browsers_come_and_go_a_token_leads_to_its_visitors_and_proves_one(
     visits: list[dict[str, Any]], pause: float
 ) -> None:

@@ -8,12 +8,11 @@ from __future__ import annotations
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from bench.browsers.pack import read_rows
-from bench.browsers.upgrades import DEVICES, RELEASE, SHARED_ADDRESS, Where, address
 from svc.identify.detection import detect
 from svc.identify.matching import Features, extract
 from svc.identify.model import Attribute, Network, Report, RequestFacts
@@ -25,12 +24,23 @@ from tests.domain.matching_world import DAY_MS, MINUTE_MS, START_MS, Organizatio
 pytestmark = pytest.mark.slow
 
 FILE = Path(__file__).parents[1] / "captures" / "sdk-upgrades.jsonl.gz"
-NAMES = list(DEVICES)
+NAMES = ["office", "office-twin", "small-laptop", "scaled-laptop", "large-screen", "phone"]
 TWINS = {"office", "office-twin"}
 """Two machines of one model that differ in their number of cores: behind one address they may share an id."""
-RELEASE_DAYS = RELEASE.days
+RELEASE_DAYS = 28
+"""Between two major versions of Chromium."""
+SHARED_ADDRESS = "81.2.69.142"
 
 Row = dict[str, Any]
+Where = Literal["home", "office", "moving"]
+"""A network each; one address for all; elsewhere at each step."""
+
+
+def address(where: Where, place: int, major: int) -> str:
+    """Where the device at this place of `NAMES` is when it has this version."""
+    if where == "home":
+        return f"81.{2 + 7 * place}.69.142"
+    return f"{81 + place}.{major}.69.142" if where == "moving" else SHARED_ADDRESS
 
 
 @cache

@@ -23,6 +23,7 @@ from svc.features.retention.jobs import of_features
 from svc.features.tables import TABLES
 from svc.kernel.store.schema.table import ErasedBy, Table
 from svc.kernel.values.refusals import GENERAL
+from tests.test_architecture import parsed
 
 FOLDER = Path(svc.__file__).parent / "features"
 BY_NAME = {feature.package.rpartition(".")[2]: feature for feature in FEATURES}
@@ -35,7 +36,7 @@ def modules_on_disk(kind: Kind) -> set[str]:
     for path in FOLDER.rglob("*.py"):
         name = ".".join(path.relative_to(FOLDER).with_suffix("").parts)
         if HAS[kind]:
-            made = {target.id for target in _assigned(ast.parse(path.read_text())) if isinstance(target, ast.Name)}
+            made = {target.id for target in _assigned(parsed(path)) if isinstance(target, ast.Name)}
             is_of_kind = HAS[kind] in made and name not in ("checks.invariants", "routes")
         else:
             is_of_kind = path.stem == kind and name != kind

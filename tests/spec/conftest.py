@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 import structlog
 
+from svc.features.retention import sweeper
 from tests.conftest import seed_of
 from tests.spec.commands import Run, runner
 from tests.support import live as live_services
@@ -81,6 +82,7 @@ def engine(request: pytest.FixtureRequest) -> Iterator[str]:
         pytest.skip(MISSING)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(live_services, "ENGINE", name)
+        patch.setattr(sweeper, "REST", 0.0)  # nobody waits for the writer while a test sweeps
         yield name
     give_back_databases()
 

@@ -19,6 +19,7 @@ from svc.cli.serve.doctor import idle_lists_of, recounts_of, rules_of, shares_of
 from svc.cli.serve.health_checks import Examined, Finding
 from svc.features.accounts.jobs import begin, step
 from svc.features.lists.lists import first_list_id
+from svc.features.organizations.command import create_organization
 from svc.features.rules.jobs import save_rules
 from svc.features.rules.ruleset import Rule
 from svc.identify.scoring.signals import default_weights
@@ -26,6 +27,7 @@ from svc.identify.scoring.weights import StoredWeights
 from svc.identify.velocity.counts import folded
 from svc.kernel.config import Config
 from svc.kernel.limits.quotas import EVENT_BYTES, Holding
+from svc.kernel.store.directory import open_directory
 from svc.kernel.store.installation import ServedLimits, record_limits
 from svc.kernel.tenants.jobs import keep
 from svc.world import World
@@ -55,7 +57,10 @@ def examined(directory: Path, now_ms: int | None = None, url: str | None = None,
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    run_json("org", "create", "Shop", "--data", str(tmp_path / "data"))
+    world = World.real()
+    found = open_directory(tmp_path / "data", world.run_sync, world.entropy)
+    create_organization(found, world, "Shop", credit=None)
+    found.store.close()
     return tmp_path / "data"
 
 

@@ -550,6 +550,7 @@ async def test_keys_issued_per_day_by_the_command_line_are_limited(live: Live, m
 
 
 @PATHS
+@pytest.mark.slow(0.3)
 async def test_a_list_is_read_in_bounded_steps_and_is_complete(live: Live, path: str, monkeypatch: pytest.MonkeyPatch):
     """Decisions 2.5: a page reads no key far beyond its last one."""
     automation = Automation(live)

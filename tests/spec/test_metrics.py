@@ -237,6 +237,7 @@ async def test_a_full_store_is_reported_until_a_write_fits(tmp_path: Path):
         assert found("svc_store_disk_free_bytes") > 0
 
 
+@pytest.mark.slow(0.1)
 async def test_webhook_metrics_show_the_current_state(tmp_path: Path):
     async with subscribing(tmp_path, metrics=True) as customer:
         endpoint, _ = await customer.create()

@@ -198,6 +198,7 @@ def test_an_update_reports_changes_and_fails_with_a_line_for_each_failed_source(
     assert run("data", "check", "81.2.0.0", "--json").json["tor"] is True
 
 
+@pytest.mark.slow(0.1)
 def test_an_update_over_https_trusts_only_the_given_authorities(run: Run, folder: Path, mirror: Path, tmp_path: Path):
     with Publisher(tmp_path).serving() as publisher:
         publisher.pages |= {f"/{path.name}": Page(path.read_bytes()) for path in mirror.iterdir()}

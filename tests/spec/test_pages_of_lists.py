@@ -214,6 +214,7 @@ async def test_a_cursor_of_another_list_or_organization_and_a_damaged_one_are_re
         )
 
 
+@pytest.mark.slow(0.1)
 async def test_a_cursor_is_bound_to_the_filters_of_its_list(hooks: Subscriber):
     shop = await filled(hooks, Automation(hooks.live))
     of = {paged.name: paged for paged in LISTS}

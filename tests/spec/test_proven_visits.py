@@ -164,6 +164,7 @@ async def test_proven_is_a_claim_of_signed_verdicts(live: Live):
     assert [claims(token, keys)["proven"] for token in tokens] == [False, True]
 
 
+@pytest.mark.slow(0.1)
 async def test_check_can_require_a_proven_visit(live: Live):
     """Both libraries of Python; those of Node make the same comparison (`tests/clients`)."""
     browser = Browser(live)

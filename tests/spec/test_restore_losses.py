@@ -111,6 +111,7 @@ def test_a_moment_after_the_last_copy_is_refused_and_an_idle_time_is_not(run: Ru
 
 
 @pytest.mark.usefixtures("pepper")
+@pytest.mark.slow(0.9)
 def test_a_backup_of_an_older_version_is_restored_and_its_end_is_unknown(run: Run, tmp_path: Path):
     followed(run, tmp_path)
     (path,) = (tmp_path / "backup").glob("copied-*.json")
@@ -153,6 +154,7 @@ def test_a_follower_that_is_killed_at_any_point_leaves_a_backup_that_reaches_its
 
 
 @pytest.mark.usefixtures("pepper")
+@pytest.mark.slow(0.9)
 def test_the_doctor_says_up_to_when_commits_were_copied(run: Run, tmp_path: Path):
     data = tmp_path / "data"
     assert "not continuous" in backup(examined(data)).says

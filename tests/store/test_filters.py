@@ -248,6 +248,7 @@ def test_one_filter_reads_the_events_of_its_page_and_few_segments(tmp_path: Path
             assert counted.touched == {EVENTS.name: 20, EVENT_TAIL.name: 21, EVENT_SEGMENTS.name: 1}
 
 
+@pytest.mark.slow(0.1)
 def test_values_that_never_occur_together_cost_a_bounded_number_of_keys(tmp_path: Path):
     """The page ends short, says where it goes on, and what it has looked at is not looked at again."""
     chance = random.Random(24)

@@ -156,6 +156,7 @@ def test_a_step_has_a_bounded_number_of_lines_and_returns_where_to_continue(book
     assert rest == SettlementStep(Usage(identifiable=1, charged_micros=3_000), None), "the next day is not of it"
 
 
+@pytest.mark.slow(0.1)
 def test_what_comes_after_a_day_was_closed_counts_for_the_next(books: Books):
     """Decisions 17.2: a clock that ran ahead had the day settled, and was set back."""
     books.credit(10_000, EPOCH_MS)

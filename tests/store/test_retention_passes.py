@@ -118,6 +118,7 @@ def many(store: Store, now_ms: int) -> None:
     assert store.write_now([put]) == [None]
 
 
+@pytest.mark.slow(0.2)
 def test_a_second_start_reads_no_row_but_whether_a_pass_is_due(tmp_path: Path):
     with new_store(tmp_path) as store:
         many(store, EPOCH_MS)
@@ -167,6 +168,7 @@ def test_other_visitor_days_are_in_force_at_the_next_start(tmp_path: Path):
         assert numbers_in(store) == set()
 
 
+@pytest.mark.slow(0.2)
 def test_a_pass_that_was_interrupted_is_made_again_and_reads_on(tmp_path: Path):
     """What its transactions noted stays."""
     with new_store(tmp_path) as store:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,6 +35,7 @@ def through_bytes(run: Run) -> Run:
 
 
 @given(st.lists(models, max_size=4), st.integers(1, 9))
+@pytest.mark.slow(0.1)
 def test_merging_and_splitting_segments_keeps_their_events(parts: list[Model], most: int):
     whole: Model = {}
     runs: list[Run] = []

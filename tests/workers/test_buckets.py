@@ -100,6 +100,7 @@ def test_shared_buckets_decide_like_those_of_one_process(requests: list[Asked]):
         assert one[1:] == other[1:]
 
 
+@pytest.mark.slow(0.3)
 def test_addresses_never_evict_an_organization():
     buckets = SharedBuckets(entropy)
     assert buckets.take({ORGANIZATION: 2}, 0)[0].remaining == 1

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from functools import partial
 from itertools import combinations, pairwise
 from pathlib import Path
 from random import Random
@@ -24,8 +23,6 @@ from bench.linkage.identity.world import (
     START_MS,
     Aim,
     Counts,
-    OurService,
-    Reading,
     Recognizers,
     Sent,
     Visit,
@@ -33,10 +30,10 @@ from bench.linkage.identity.world import (
     address,
     at_least,
     at_most,
+    begun,
     captured,
     different,
     of_capture,
-    random_of,
     token,
     warmed,
 )
@@ -72,9 +69,7 @@ class Person(NamedTuple):
 
 def measure(seed: int, data: Path, stream: str, make: Recognizers | None = None) -> Counts:
     del data, stream
-    reading = Reading()
-    make = make or partial(OurService, reading)
-    counts, random = Counts(), random_of("private", seed)
+    reading, make, counts, random = begun("private", seed, make)
     sents = different(reading, (of_capture(capture) for capture in captured() if capture.browser in BROWSERS))
     for sent in random.sample(sents, min(PEOPLE, len(sents))):
         strangers = warmed(make, [other for other in sents if other is not sent], random)
@@ -201,9 +196,7 @@ LIVING_MS = 30 * DAY_MS
 
 def measure_cleared(seed: int, data: Path, stream: str, make: Recognizers | None = None) -> Counts:
     del data, stream
-    reading = Reading()
-    make = make or partial(OurService, reading)
-    counts, random = Counts(), random_of("cleared", seed)
+    reading, make, counts, random = begun("cleared", seed, make)
     sents = different(reading, (of_capture(capture) for capture in captured() if capture.browser in BROWSERS))
     people = random.sample(sents, min(CLEARING, len(sents)))
     others = [sent for sent in sents if sent not in people]

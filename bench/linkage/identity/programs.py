@@ -26,7 +26,6 @@ from bench.linkage.identity.world import (
     START_MS,
     Aim,
     Counts,
-    OurService,
     Reading,
     Recognizers,
     Sent,
@@ -35,10 +34,10 @@ from bench.linkage.identity.world import (
     address,
     at_least,
     at_most,
+    begun,
     captured,
     different,
     of_capture,
-    random_of,
     token,
     upgrades,
     warmed,
@@ -86,9 +85,7 @@ class Changed(NamedTuple):
 
 def measure(seed: int, data: Path, stream: str, make: Recognizers | None = None) -> Counts:
     del data, stream
-    reading = Reading()
-    make = make or partial(OurService, reading)
-    counts, random = Counts(), random_of("programs", seed)
+    reading, make, counts, random = begun("programs", seed, make)
     found = captured()
     usual = different(reading, map(of_capture, found))
     for age in ("young", "warm"):

@@ -9,7 +9,6 @@ Accepted = the victim's id at 90 or more. Visits are a day apart, or minutes.
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -20,8 +19,6 @@ from bench.linkage.identity.world import (
     START_MS,
     Aim,
     Counts,
-    OurService,
-    Reading,
     Recognizers,
     Sent,
     Visit,
@@ -29,10 +26,10 @@ from bench.linkage.identity.world import (
     address,
     at_least,
     at_most,
+    begun,
     captured,
     different,
     of_capture,
-    random_of,
     token,
     warmed,
 )
@@ -72,9 +69,7 @@ AIMS: dict[str, Aim] = {
 
 def measure(seed: int, data: Path, stream: str, make: Recognizers | None = None) -> Counts:
     del data, stream
-    reading = Reading()
-    make = make or partial(OurService, reading)
-    counts, random = Counts(), random_of("takeover", seed)
+    reading, make, counts, random = begun("takeover", seed, make)
     sents = different(reading, map(of_capture, captured()))
     for sent in random.sample(sents, min(VICTIMS, len(sents))):
         strangers = warmed(make, [other for other in sents if other is not sent], random)
@@ -126,9 +121,7 @@ def _take_over(
 def _copy_token(world: World, sent: Sent, random: Random, counts: Counts, *, with_key: bool) -> None:
     """Two weeks of the owner, who signs his reports or does not; the thief signs nothing."""
     home = Visit("victim", sent, address(random), 0, token(random), key=KEY if with_key else None)
-    number: object = None
-    for day in range(15):
-        number = world.visit(home._replace(at_ms=START_MS + day * DAY_MS, token_is_new=day == 0)).visitor
+    number = world.daily(home, 15)
     thief = home._replace(browser="thief", key=None)
     for attempt in range(ATTEMPTS):
         at_ms = START_MS + (15 + attempt) * DAY_MS
@@ -145,9 +138,7 @@ def _copy_token(world: World, sent: Sent, random: Random, counts: Counts, *, wit
 def _copy_at_home(world: World, sent: Sent, random: Random, counts: Counts, days: int) -> None:
     """The owner signs from the first visit on. Each kind of copy comes twice, in a world of its own."""
     home = Visit("victim", sent, address(random), 0, token(random), key=KEY)
-    number: object = None
-    for day in range(days):
-        number = world.visit(home._replace(at_ms=START_MS + day * DAY_MS, token_is_new=day == 0)).visitor
+    number = world.daily(home, days)
     fresh = home._replace(browser="thief", token=token(random), token_is_new=True)
     copies = {
         SIGNS_NO_TOKEN: [home._replace(browser="thief", token=None, key=None)],
@@ -174,9 +165,7 @@ def _sign_first(world: World, sent: Sent, random: Random, counts: Counts) -> Non
     owner's /24 and from elsewhere; the owner's browser, which has a key now, comes in between.
     """
     home = Visit("victim", sent, address(random), 0, token(random))
-    number: object = None
-    for day in range(6):
-        number = world.visit(home._replace(at_ms=START_MS + day * DAY_MS, token_is_new=day == 0)).visitor
+    number = world.daily(home, 6)
     thief = home._replace(browser="thief", key=OF_THIEF)
     near = f"{home.ip.rpartition('.')[0]}.250"
     for day in range(6, 10):

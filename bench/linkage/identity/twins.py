@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from functools import partial
 from itertools import combinations
 from pathlib import Path
 from random import Random
@@ -36,6 +35,7 @@ from bench.linkage.identity.world import (
     address,
     at_least,
     at_most,
+    begun,
     different,
     random_of,
     stream_reports,
@@ -247,9 +247,7 @@ MORNING_AIMS: dict[str, Aim] = {
 
 
 def measure_mornings(seed: int, data: Path, stream: str, make: Recognizers | None = None) -> Counts:
-    reading = Reading()
-    make = make or partial(OurService, reading)
-    counts, random = Counts(), random_of(f"mornings {stream}", seed)
+    reading, make, counts, random = begun(f"mornings {stream}", seed, make)
     sents = different(reading, stream_reports(data / "linkage" / stream))
     random.shuffle(sents)
     offices, others = sents[:STARTING], sents[STARTING:]

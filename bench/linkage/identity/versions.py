@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -21,20 +20,18 @@ from bench.linkage.identity.world import (
     START_MS,
     Aim,
     Counts,
-    OurService,
     Part,
-    Reading,
     Recognizers,
     Sent,
     Visit,
     World,
     address,
     at_most,
+    begun,
     captured,
     different,
     of_capture,
     plain,
-    random_of,
     stream_reports,
     token,
     upgrades,
@@ -63,9 +60,7 @@ class Pair(NamedTuple):
 
 
 def measure(seed: int, data: Path, stream: str, make: Recognizers | None = None) -> Counts:
-    reading = Reading()
-    make = make or partial(OurService, reading)
-    counts, random = Counts(), random_of(f"versions {stream}", seed)
+    reading, make, counts, random = begun(f"versions {stream}", seed, make)
     if stream:
         sents = different(reading, stream_reports(data / "linkage" / stream))
         random.shuffle(sents)
@@ -142,10 +137,7 @@ def _visits(pair: Pair, random: Random, *, with_tokens: bool) -> tuple[Visit, Vi
 
 def _falls(world: World, pair: Pair, random: Random, counts: Counts, shown: str, *, with_tokens: bool) -> None:
     newer, older = _visits(pair, random, with_tokens=with_tokens)
-    number: object = None
-    for day in range(DAYS):
-        at_ms = START_MS + day * DAY_MS
-        number = world.visit(newer._replace(at_ms=at_ms, token_is_new=with_tokens and day == 0)).visitor
+    number = world.daily(newer, DAYS)
     at_ms = START_MS + DAYS * DAY_MS
     answer = world.visit(older._replace(at_ms=at_ms, token_is_new=with_tokens))
     counts.add(FALLS, answer.visitor == number, part=pair.part)

@@ -7,7 +7,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from hashlib import blake2b
 from pathlib import Path
 from random import Random
@@ -194,6 +194,14 @@ class World:
         """What the visit would be answered. It does not take place. A new visitor is `None`."""
         return self._counted(visit, self._recognizer.ask(visit))
 
+    def daily(self, visit: Visit, days: int) -> object:
+        """The visit on so many days from the first one on, at first with a new token. Returns the last id."""
+        number: object = None
+        for day in range(days):
+            at_ms, is_new = START_MS + day * DAY_MS, visit.token is not None and day == 0
+            number = self.visit(visit._replace(at_ms=at_ms, token_is_new=is_new)).visitor
+        return number
+
     def _counted(self, visit: Visit, answer: Answer) -> Answer:
         if answer.confidence:
             self.confidences[answer.confidence, answer.visitor in self._ids[visit.browser]] += 1
@@ -352,6 +360,12 @@ def warmed(make: Recognizers, sents: Sequence[Sent], random: Random, visits: int
         world.visit(visit)
     world.confidences.clear()
     return world
+
+
+def begun(row: str, seed: int, make: Recognizers | None) -> tuple[Reading, Recognizers, Counts, Random]:
+    """What a run of a row has at its beginning; the service answers, unless another is made."""
+    reading = Reading()
+    return reading, make or partial(OurService, reading), Counts(), random_of(row, seed)
 
 
 def random_of(row: str, seed: int) -> Random:

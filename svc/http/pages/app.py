@@ -125,10 +125,13 @@ def create_app(
     return app
 
 
-def load_files() -> None:
-    """Read what browsers need of the service, 1 MB: an upgrade or a cleaned cache takes nothing from one that runs."""
+def loaded_app(*blueprints: Blueprint, **of_app: Any) -> QuartTrio:
+    """Return `create_app` with what browsers need of the service read, 1 MB: an upgrade or a cleaned cache takes
+    nothing from one that runs.
+    """
     for folder in (PAGE, SDK, PAGES, ASSETS):
         folder.load()
+    return create_app(*blueprints, **of_app)
 
 
 class Page(NamedTuple):

@@ -14,7 +14,7 @@ QUICK_PARALLEL := -n 2 --dist worksteal
 # Without compiled modules, as in images of Python, each of them would take twice as long to begin.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test test-long quick venv web docs check format bench bench-stages bench-pages sim fuzz accuracy detection reference screenshots browsers wheel executable version release clients android lock clean
+.PHONY: run test test-long quick venv web docs check format bench bench-stages bench-pages sim fuzz accuracy detection reference screenshots browsers wheel executable deb version release clients android lock clean
 
 run: venv
 	$(BIN)/svc dev
@@ -124,6 +124,10 @@ wheel: venv
 # dist/svc, the service as one executable that needs no Python (docs/internals/executable.md): needs gcc and the static zlib.
 executable: venv
 	$(BIN)/python -m tools.executable dist
+
+# dist/svc-visitor-id_VERSION_ARCHITECTURE.deb, of the folder that `make executable` leaves: needs dpkg-deb and objdump as well.
+deb: executable
+	$(BIN)/python -m tools.debian build/executable dist
 
 # The version of everything: V=1.2.3 is written into all places; without it, those that differ are listed.
 version: venv

@@ -44,9 +44,9 @@ def configuration() -> str:
             _kind(bare(field.type)),
             UNITS.get(name.rpartition("_")[2], ""),
             "not set" if field.default is None else f"`{msgspec.json.encode(field.default).decode()}`",
-            _cell(_said(field)["description"]),
+            _cell(schema_of(field)["description"]),
         ]
-        for name, field in ((field.name, field) for field in _fields(Config))
+        for name, field in ((field.name, field) for field in fields_of(Config))
     ]
     return _CONFIGURATION + _table(["setting", "value", "unit", "default", "what it does"], rows)
 
@@ -88,8 +88,8 @@ def metrics() -> str:
 def settings_file() -> str:
     """The example of a settings file: every setting with its default, commented out."""
     parts = [_SETTINGS_FILE]
-    for field in _fields(Config):
-        said = _said(field)
+    for field in fields_of(Config):
+        said = schema_of(field)
         words = textwrap.fill(said["description"], 116, break_on_hyphens=False)
         value = msgspec.json.encode(said["examples"][0] if field.default is None else field.default).decode()
         unset = "Not set by default.\n" if field.default is None else ""
@@ -128,13 +128,14 @@ def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-def _fields(struct: type[msgspec.Struct]) -> tuple[types.Field, ...]:
+def fields_of(struct: type[msgspec.Struct]) -> tuple[types.Field, ...]:
+    """The fields of a record in their order, with their types."""
     described = types.type_info(struct)
     assert isinstance(described, types.StructType)
     return described.fields
 
 
-def _said(field: types.Field) -> dict[str, Any]:
+def schema_of(field: types.Field) -> dict[str, Any]:
     """What is said of a setting: `description`, and `examples` where it has no default."""
     assert isinstance(field.type, types.Metadata), f"{field.name} has no description"
     return cast("dict[str, Any]", field.type.extra_json_schema)  # pyright: ignore[reportUnknownMemberType]  a bare dict

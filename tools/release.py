@@ -24,8 +24,9 @@ from pathlib import Path
 from urllib.parse import quote
 from uuid import NAMESPACE_URL, uuid5
 
-from tools import android, executable, go_library, java_library, node_client
+from tools import android, debian, executable, go_library, java_library, node_client
 from tools.archives import archive, built_at_s, wheel
+from tools.changelog import section_of
 from tools.versions import differing, version
 
 ROOT = Path(__file__).parents[1]
@@ -34,18 +35,6 @@ LOCK = ROOT / "ops" / "requirements.lock"
 SUMS = "SHA256SUMS"
 _PINNED = re.compile(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)", re.MULTILINE)
 _BUNDLED = re.compile(r"^(@?[a-z0-9._/-]+) ([0-9][\w.-]*) \(([^)]+)\)$", re.MULTILINE)
-
-
-class ReleaseError(Exception):
-    """The version is not said everywhere alike."""
-
-
-def changelog_section(text: str, wanted: str) -> str:
-    """The section of a version, without its heading. Raises `ReleaseError` where there is none."""
-    found = re.search(rf"^## {re.escape(wanted)}(?: \([^)]*\))?\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
-    if found is None:
-        raise ReleaseError(f"CHANGELOG.md has no section {wanted}")
-    return found[1].strip() + "\n"
 
 
 def repacked(content: bytes, at_s: int) -> bytes:
@@ -118,8 +107,8 @@ def sums(folder: Path) -> str:
 
 
 def programs(folder: Path, made: Path) -> dict[str, str]:
-    """Build the executable and what an image is built of, or say why they are left out. Returns what of the system is
-    in the executable: file -> `package=version` of Debian, or nothing where that is not known.
+    """Build the executable, what an image is built of, and the Debian package, or say why they are left out. Returns
+    what of the system is in the executable: file -> `package=version` of Debian, or nothing where that is not known.
     """
     reason = executable.missing()
     if reason is not None:
@@ -127,6 +116,11 @@ def programs(folder: Path, made: Path) -> dict[str, str]:
         return {}
     executable.build(folder / executable.file_name(), made)
     shutil.copy(ROOT / "ops" / "Containerfile", folder / f"svc-{version()}.Containerfile")
+    reason = debian.missing()
+    if reason is None:
+        debian.build(executable.TREE, folder, built_at_s())
+    else:
+        print(f"The Debian package is left out: {reason}.")
     inventory = json.loads((executable.TREE / executable.INVENTORY).read_text())
     return {**inventory["shared"], "python": inventory["python"]["package"]}
 
@@ -142,7 +136,7 @@ def android_packages() -> dict[str, bytes] | str:
 def build(folder: Path) -> None:
     """Write the release into a folder, which is emptied first, and say what was left out."""
     wanted, at_s = version(), built_at_s()
-    section = changelog_section((ROOT / "CHANGELOG.md").read_text(), wanted)
+    section = section_of((ROOT / "CHANGELOG.md").read_text(), wanted)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for project in (ROOT, LIBRARY):

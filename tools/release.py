@@ -77,9 +77,9 @@ def bill_of_materials(wheel: Path, lock: str, wanted: str, at_s: int, system: Ma
             if path.endswith("/LICENSES.txt"):
                 texts = files.read(path).decode()
                 bundled |= {("npm", found[1], found[2], found[3]) for found in _BUNDLED.finditer(texts)}
-    debian = [package.partition("=") for package in set(system.values()) if package]
-    of_debian = {("deb/debian", name, quote(number, safe=""), "") for name, _, number in debian}
-    components = [_component(*each) for each in sorted({*pinned, *bundled, *of_debian})]
+    packages = [package.partition("=") for package in set(system.values()) if package]
+    of_system = {("deb/debian", name, quote(number, safe=""), "") for name, _, number in packages}
+    components = [_component(*each) for each in sorted({*pinned, *bundled, *of_system})]
     own = {"type": "application", "bom-ref": "svc", "name": "svc-visitor-id", "version": wanted}
     made_at = datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     document = {

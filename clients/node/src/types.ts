@@ -535,7 +535,6 @@ export interface Fault {
     | "list_in_use"
     | "review_closed"
     | "note_limit"
-    | "analysis_missing"
     | "member_exists"
     | "member_limit"
     | "member_invited"

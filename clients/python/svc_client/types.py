@@ -419,10 +419,10 @@ class Fault(TypedDict):
     `request_timeout`, `payload_too_large`, `unsupported_media_type`, `webhook_limit`, `webhook_busy`,
     `webhook_paused`, `webhook_unsigned`, `revision_conflict`, `sdk_key_revoked`, `proxy_key_revoked`,
     `key_limit`, `list_exists`, `list_limit`, `list_permanent`, `list_in_use`, `review_closed`, `note_limit`,
-    `analysis_missing`, `member_exists`, `member_limit`, `member_invited`, `member_suspended`, `last_admin`,
-    `supplement_conflict`, `idempotency_key_too_long`, `invalid_visitor_metadata`, `invalid_supplement`,
-    `invalid_request_id`, `invalid_window`, `validation_error`, `rate_limited`, `header_fields_too_large`,
-    `internal_error`, `service_unavailable`.
+    `member_exists`, `member_limit`, `member_invited`, `member_suspended`, `last_admin`, `supplement_conflict`,
+    `idempotency_key_too_long`, `invalid_visitor_metadata`, `invalid_supplement`, `invalid_request_id`,
+    `invalid_window`, `validation_error`, `rate_limited`, `header_fields_too_large`, `internal_error`,
+    `service_unavailable`.
     """
     message: str
     """For people: what to do about it."""

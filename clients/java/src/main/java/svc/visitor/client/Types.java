@@ -1196,11 +1196,11 @@ public final class Types {
      * unsupported_media_type}, {@code webhook_limit}, {@code webhook_busy}, {@code webhook_paused}, {@code
      * webhook_unsigned}, {@code revision_conflict}, {@code sdk_key_revoked}, {@code proxy_key_revoked}, {@code
      * key_limit}, {@code list_exists}, {@code list_limit}, {@code list_permanent}, {@code list_in_use}, {@code
-     * review_closed}, {@code note_limit}, {@code analysis_missing}, {@code member_exists}, {@code member_limit},
-     * {@code member_invited}, {@code member_suspended}, {@code last_admin}, {@code supplement_conflict}, {@code
-     * idempotency_key_too_long}, {@code invalid_visitor_metadata}, {@code invalid_supplement}, {@code
-     * invalid_request_id}, {@code invalid_window}, {@code validation_error}, {@code rate_limited}, {@code
-     * header_fields_too_large}, {@code internal_error}, {@code service_unavailable}.
+     * review_closed}, {@code note_limit}, {@code member_exists}, {@code member_limit}, {@code member_invited}, {@code
+     * member_suspended}, {@code last_admin}, {@code supplement_conflict}, {@code idempotency_key_too_long}, {@code
+     * invalid_visitor_metadata}, {@code invalid_supplement}, {@code invalid_request_id}, {@code invalid_window},
+     * {@code validation_error}, {@code rate_limited}, {@code header_fields_too_large}, {@code internal_error}, {@code
+     * service_unavailable}.
      */
     public String code() {
       return textAt("code");

@@ -66,7 +66,7 @@ def test_of_all_scales_that_find_as_much_of_the_fraud_the_most_precise_is_taken(
     slopes = {name: chance.choice((0.0, chance.random(), 3 * chance.random())) for name in names}
     before = {name: PROFILE.weights[name] for name in names}
     table = result_of(table_of(labeled, names, PROFILE))
-    scaling = scaled(table, table.counts, [-1.0, *slopes.values(), 0.5], [0, *before.values()])
+    scaling = scaled(table, table.counts, [-1.0, *slopes.values(), 0.5], (0, *before.values()))
     found = dict(zip(names, result_of(scaling)[1:], strict=True))
     kept = {rare: PROFILE.weights[rare]}
     wanted, _ = reaching(labeled, before | kept)

@@ -123,7 +123,7 @@ def suggest(labeled: Labeled, weights: Weights, platform: Platform) -> Steps[Sug
     events_of = frauds + legitimates
     names = [name for name in signal_names(platform) if events_of[name] >= LEAST_EVENTS]
     table = yield from table_of(labeled, names, weights)
-    before = [0, *(weights.weights.get(name, 0) for name in names)]
+    before = (0, *(weights.weights.get(name, 0) for name in names))
     start = [log(labeled.fraud / labeled.legitimate), *[0.0] * (len(names) + 1)]
     coefficients = yield from fitted(table.blocks, table.counts, start)
     after = yield from scaled(table, table.counts, coefficients, before)
@@ -253,8 +253,8 @@ def _dealt(events: Sequence[Sequence[int]], draw: Callable[[], float]) -> Steps[
 
 
 def scaled(
-    table: Table, counts: Sequence[Counts], coefficients: Sequence[float], before: list[int]
-) -> Steps[list[int]]:
+    table: Table, counts: Sequence[Counts], coefficients: Sequence[float], before: tuple[int, ...]
+) -> Steps[tuple[int, ...]]:
     """Return whole-number weights in proportion to the coefficients, whose score finds as much of the fraud as the
     weights in force: of these, the ones with the best precision. Return those in force where there are none.
     """
@@ -292,7 +292,7 @@ def _alike(table: Table, counts: Sequence[Counts], slopes: Sequence[float]) -> S
     return alike
 
 
-def _scales(alike: _Alike, slopes: Sequence[float], threshold: int) -> Steps[list[list[int]]]:
+def _scales(alike: _Alike, slopes: Sequence[float], threshold: int) -> Steps[list[tuple[int, ...]]]:
     """Return the weights with which one more kind of fraud reaches the threshold, the smallest first."""
     kinds = {ones for (ones, _), (fraud, _) in alike.items() if fraud}
     cuts = set[float]()
@@ -301,10 +301,10 @@ def _scales(alike: _Alike, slopes: Sequence[float], threshold: int) -> Steps[lis
         if not at % _AT_ONCE:
             yield
     cuts.discard(0.0)
-    scales: list[list[int]] = []
+    scales: list[tuple[int, ...]] = []
     for at, cut in enumerate((yield from _in_order(cuts))):
         scale = threshold / -cut
-        weights = [min(ceil(slope * scale - _ROUNDING), MAX_WEIGHT) if slope else 0 for slope in slopes]
+        weights = tuple(min(ceil(slope * scale - _ROUNDING), MAX_WEIGHT) if slope else 0 for slope in slopes)
         if [weights] != scales[-1:]:
             scales.append(weights)
         if not at % _AT_ONCE:

@@ -156,9 +156,9 @@ android: venv
 # Raise the pinned versions within the bounds of pyproject.toml: those of development, of these the ones that run, and the
 # tools that build the image.
 lock: venv
-	$(BIN)/pip-compile --quiet --upgrade --extra dev --extra analysis --extra parquet --extra postgresql --generate-hashes \
+	$(BIN)/pip-compile --quiet --upgrade --extra dev --extra parquet --extra postgresql --generate-hashes \
 	  --allow-unsafe --strip-extras --no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-annotate -o requirements.lock pyproject.toml
-	$(BIN)/pip-compile --quiet -c requirements.lock --extra analysis --extra postgresql --generate-hashes --allow-unsafe \
+	$(BIN)/pip-compile --quiet -c requirements.lock --extra postgresql --generate-hashes --allow-unsafe \
 	  --strip-extras --no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-annotate -o ops/requirements.lock pyproject.toml
 
 clean:

@@ -159,7 +159,7 @@ def test_the_installed_runtime_packages_are_those_that_were_tested():
     assert all("--hash=sha256:" in entry for entry in running.values())
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     optional = project["optional-dependencies"]
-    asked = [*project["dependencies"], *optional["analysis"], *optional["postgresql"]]
+    asked = [*project["dependencies"], *optional["postgresql"]]
     needed, left = set[str](), [Requirement(text) for text in asked]
     while left:
         requirement = left.pop()

@@ -12,7 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc.kernel.values.ids import is_visitor_id
-from svc.world import LETTERS_AND_DIGITS, LONGEST_LEAD_MS, RequestIds, Undisturbed, World, twenty_characters, visitor_id
+from svc.world import (
+    LETTERS_AND_DIGITS,
+    LONGEST_LEAD_MS,
+    RequestIds,
+    Undisturbed,
+    World,
+    numbers_from,
+    twenty_characters,
+    visitor_id,
+)
 from tests.support.worlds import EPOCH_MS, seeded_entropy
 
 
@@ -162,3 +171,8 @@ def test_the_addresses_of_this_machine_are_known_and_others_are_not():
     is_own = World.real().is_own_address
     assert is_own(ip_address("127.0.0.1"))
     assert not any(is_own(ip_address(text)) for text in ("192.0.2.1", "81.2.69.160", "2001:db8::1"))
+
+
+def test_a_seed_gives_the_same_numbers_on_every_machine():
+    draw = numbers_from(7)
+    assert [draw() for _ in range(3)] == [0.32383276483316237, 0.15084917392450192, 0.6509344730398537]

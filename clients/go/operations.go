@@ -704,7 +704,7 @@ func (c *Client) ListRiskSignals(ctx context.Context, organizationID string) (*S
 //
 // From the organization's own labeled events of the platform, at least 50 of each label: the stored ones, and
 // those among about the newest million that are deleted. Nothing is changed. With fewer there are no weights in
-// the response. `analysis_missing` where the service runs without `svc-visitor-id[analysis]`.
+// the response.
 func (c *Client) GetWeightsSuggestion(ctx context.Context, organizationID string, platform string, query GetWeightsSuggestionQuery) (*SuggestionBody, error) {
 	var into SuggestionBody
 	if err := c.Send(ctx, Call{

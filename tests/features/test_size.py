@@ -7,7 +7,6 @@ and of each request those that are read. Reads beyond `READS` are named with wha
 from __future__ import annotations
 
 from collections import Counter
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -98,8 +97,6 @@ async def test_every_route_answers_on_a_large_organization_within_its_bounds(tmp
         for route in sorted(API, key=in_order):
             if route.operation_id in UNENDING | OFF.keys():
                 continue
-            if route.operation_id == "getWeightsSuggestion" and find_spec("sklearn") is None:
-                continue
             if route.operation_id == "redeliverWebhook":
                 await no_manual_delivery(house)
             for query in queries(route, house.names):
@@ -114,10 +111,9 @@ async def test_every_route_answers_on_a_large_organization_within_its_bounds(tmp
         assert not wrong, "\n".join(map(str, wrong))
         assert asked.total() > 180, asked.total()
         assert answers["previewRules"].json()["events"] == 10_000
-        if "getWeightsSuggestion" in answers:
-            suggestion = answers["getWeightsSuggestion"].json()
-            assert suggestion["is_complete"]
-            assert suggestion["fraud"] + suggestion["legitimate"] > size().labels
+        suggestion = answers["getWeightsSuggestion"].json()
+        assert suggestion["is_complete"]
+        assert suggestion["fraud"] + suggestion["legitimate"] > size().labels
 
 
 async def ask_one(house: House, route: Route, query: dict[str, str]) -> httpx.Response:

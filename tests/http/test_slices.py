@@ -6,9 +6,11 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, cast
 
+import pytest
 import trio
 
-from svc.kernel.work.slices import BUSY_S, MAX_AT_ONCE, SLICE_S, Slice, found_behind, in_slices
+from svc.kernel.values.steps import Steps
+from svc.kernel.work.slices import BUSY_S, MAX_AT_ONCE, SLICE_S, Slice, carried_out, found_behind, in_slices
 
 
 class Clock:
@@ -104,6 +106,31 @@ async def test_work_rests_between_its_steps_when_its_slice_is_over(autojump_cloc
     with working(clock):
         await time.pause()
     assert trio.current_time() == began + SLICE_S
+
+
+def steps(clock: Clock, count: int) -> Steps[str]:
+    for _ in range(count):
+        clock.now_s += SLICE_S / 4
+        yield
+    return "done"
+
+
+async def test_work_in_steps_has_half_of_the_time_where_others_work(autojump_clock: trio.testing.MockClock):
+    clock, began = Clock(0), trio.current_time()
+    assert await carried_out(cast("Any", clock), steps(clock, 40)) == "done"
+    assert trio.current_time() == began, "nobody else works"
+    with working(clock):
+        assert await carried_out(cast("Any", clock), steps(clock, 40)) == "done"
+    assert abs(trio.current_time() - began - 10 * SLICE_S) < 1e-9
+
+
+async def test_work_in_steps_raises_what_it_raises(autojump_clock: object):
+    def failing() -> Steps[str]:
+        yield
+        raise ValueError("x")
+
+    with pytest.raises(ValueError, match="x"):
+        await carried_out(cast("Any", Clock(0)), failing())
 
 
 class Turns:

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from svc.features.labels import routes as over_http
-from svc.features.labels import suggestion as fitting
 from svc.identify.tables import WEIGHTS
 from tests.spec.automation import Automation
 from tests.spec.commands import Ran, run_beside
@@ -132,8 +131,6 @@ async def test_a_file_without_its_header_or_in_no_utf_8_is_refused(shop: Shop):
 
 @pytest.mark.slow
 async def test_fewer_than_50_of_either_label_are_refused_with_both_counts(shop: Shop, monkeypatch: pytest.MonkeyPatch):
-    """Before the extra is asked for."""
-    monkeypatch.setattr(fitting, "is_installed", lambda: pytest.fail("the extra was asked for"))
     await shop.label(fraud=await shop.visits(2), legitimate=await shop.visits(1))
     (await shop.suggest()).assert_refused("2 events labeled as fraud and 1 as legitimate", "50 of each")
     path = "/risk-weights/web/suggestion"
@@ -146,17 +143,8 @@ async def test_fewer_than_50_of_either_label_are_refused_with_both_counts(shop: 
     assert_error(await shop.admin("GET", "/risk-weights/tizen/suggestion"), 404, "not_found")
 
 
-@pytest.mark.slow(8)
-async def test_without_the_extra_it_is_said_what_to_install(shop: Shop, monkeypatch: pytest.MonkeyPatch):
-    await judged(shop)
-    monkeypatch.setattr("svc.features.labels.routes.is_installed", lambda: False)
-    message = assert_error(await shop.admin("GET", "/risk-weights/web/suggestion"), 409, "analysis_missing")
-    assert "svc-visitor-id[analysis]" in message
-
-
 @pytest.mark.slow(10)
 async def test_weights_are_suggested_beside_todays_and_nothing_is_changed(shop: Shop, tmp_path: Path):
-    pytest.importorskip("sklearn")
     await judged(shop)
     output = tmp_path / "weights.json"
     found = (await shop.suggest("--json", "--output", str(output))).json

@@ -29,7 +29,6 @@ HARMLESS = "bot_user_agent"
 
 @pytest.fixture(scope="module")
 def walk(console: Console, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    pytest.importorskip("sklearn")
     shop = Shop(console)
     lines = ["request_id,label,label_reason"]
     for number, (label, user_agent) in enumerate(LABELED):

@@ -684,7 +684,7 @@ export abstract class Operations {
    *
    * From the organization's own labeled events of the platform, at least 50 of each label: the stored ones, and
    * those among about the newest million that are deleted. Nothing is changed. With fewer there are no weights in
-   * the response. `analysis_missing` where the service runs without `svc-visitor-id[analysis]`.
+   * the response.
    */
   getWeightsSuggestion(
     organizationId: string,

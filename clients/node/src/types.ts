@@ -528,7 +528,6 @@ export interface Fault {
     | "list_limit"
     | "list_permanent"
     | "list_in_use"
-    | "analysis_missing"
     | "review_closed"
     | "note_limit"
     | "member_exists"

@@ -1259,7 +1259,7 @@ class AsyncOperations:
 
         From the organization's own labeled events of the platform, at least 50 of each label: the stored ones,
         and those among about the newest million that are deleted. Nothing is changed. With fewer there are no
-        weights in the response. `analysis_missing` where the service runs without `svc-visitor-id[analysis]`.
+        weights in the response.
 
         Args:
             organization_id: The organization that the key acts on.

@@ -1,6 +1,6 @@
 """Labels of events, how signals, rules and levels did by them, and the weights that they suggest (decisions 14.1-14.3).
 
-A suggestion reads labeled events in slices of time and fits weights on a thread; of all organizations one long read
+A suggestion reads labeled events and fits weights in slices of time; of all organizations one long read
 runs at a time.
 """
 
@@ -40,13 +40,11 @@ from svc.features.labels.queries import (
     stretches,
 )
 from svc.features.labels.suggestion import (
-    EXTRA,
     LEAST_LABELS,
     Labeled,
     Quality,
     SuggestedWeight,
     Suggestion,
-    is_installed,
     suggest,
 )
 from svc.features.rules.jobs import rule_names
@@ -65,7 +63,7 @@ from svc.kernel.values.ids import DAY_MS
 from svc.kernel.values.refusals import Detail, Issue, Refusal
 from svc.kernel.values.struct_fields import sent
 from svc.kernel.values.timestamps import read_timestamp, timestamp
-from svc.kernel.work.slices import in_slices, scanned
+from svc.kernel.work.slices import carried_out, in_slices, scanned
 
 DEFAULT_WINDOW_MS = 30 * DAY_MS
 
@@ -248,7 +246,7 @@ class SuggestionBody(msgspec.Struct, frozen=True, kw_only=True):
 
 async def read_suggestion(services: Services, call: Call) -> SuggestionBody | Refusal:
     """`GET .../risk-weights/{platform}/suggestion`: weights that labels suggest, beside those in force. `404` for an
-    unknown platform, `409 analysis_missing`, `429` while another long read of the organization runs.
+    unknown platform, `429` while another long read of the organization runs.
     """
     query: SuggestionQuery = call.query
     named = call.path["platform"]
@@ -262,9 +260,7 @@ async def read_suggestion(services: Services, call: Call) -> SuggestionBody | Re
         return await _suggested(services, call, query.environment, platform)
 
 
-async def _suggested(
-    services: Services, call: Call, kind: EnvironmentKind, platform: Platform
-) -> SuggestionBody | Refusal:
+async def _suggested(services: Services, call: Call, kind: EnvironmentKind, platform: Platform) -> SuggestionBody:
     number, labeled = call.organization.number, Labeled(platform)
     bounds = BOUNDS if caller_of(call).operator is None else _EVERYTHING
     has_all_stored = await _add_stored(services, call, kind, labeled, bounds)
@@ -279,11 +275,8 @@ async def _suggested(
             is_complete=is_complete,
             weights=(),
         )
-    if not is_installed():
-        return Refusal("analysis_missing")
-    return _body(
-        await services.world.run_sync(partial(suggest, labeled, in_force, platform)), platform, is_complete=is_complete
-    )
+    suggestion = await carried_out(services.world, suggest(labeled, in_force, platform))
+    return _body(suggestion, platform, is_complete=is_complete)
 
 
 async def _add_stored(services: Services, call: Call, kind: EnvironmentKind, labeled: Labeled, bounds: Bounds) -> bool:
@@ -386,13 +379,11 @@ ROUTES: tuple[Route, ...] = (
         description=(
             "From the organization's own labeled events of the platform, at least 50 of each label: the stored ones, "
             "and those among about the newest million that are deleted. Nothing is changed. With fewer there "
-            "are no weights in the response. "
-            f"`analysis_missing` where the service runs without `{EXTRA}`."
+            "are no weights in the response."
         ),
         handler=read_suggestion,
         kinds=("management",),
         query=SuggestionQuery,
         response=SuggestionBody,
-        errors=("analysis_missing",),
     ),
 )

@@ -1,7 +1,7 @@
 """Weights that an organization's own labels suggest (decisions 14.3).
 
 What may live here: labeled outcomes and the weights in force in, other weights with precision and recall of both out.
-What fits them is scikit-learn with scipy, of the optional extra `analysis`: they are imported when weights are fitted.
+It takes seconds for a million labels: others may have their turn wherever it yields.
 
 A logistic regression with non-negative coefficients and an L2 penalty is fitted to which signals fired. Its
 coefficients are scaled so that the threshold keeps its meaning: as much of the fraud reaches it as now. A signal that
@@ -11,18 +11,26 @@ the fit.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from importlib import import_module
-from importlib.util import find_spec
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Sequence
+from heapq import merge
+from itertools import accumulate, islice, pairwise
+from math import ceil, log
+from operator import add, sub
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
 from svc.features.labels.outcomes import Outcome
+from svc.features.labels.regression import ROWS, Block, Counts, block_of, fitted
 from svc.identify.scoring.score import Weights
 from svc.identify.scoring.signals import MAX_WEIGHT, signal_names
 from svc.kernel.values.fields import Platform
+from svc.kernel.values.steps import Steps
+from svc.world import numbers_from
+
+N = TypeVar("N", int, float)
 
 LEAST_LABELS: Final = 50
 """Events of each label."""
@@ -30,9 +38,10 @@ LEAST_EVENTS: Final = 10
 """Labeled events in which a signal fired, below which its weight stays."""
 FOLDS: Final = 5
 REPEATS: Final = 5
-_PENALTY: Final = 1.0
-"""Of the sum of squared coefficients, halved; the loss is summed over events, as with scikit-learn's `C` = 1."""
-EXTRA: Final = "svc-visitor-id[analysis]"
+_AT_ONCE: Final = 128
+"""Sets of signals that are looked at before others may have their turn."""
+_DEALT_AT_ONCE: Final = 2048
+"""Events, likewise."""
 
 
 class Quality(NamedTuple):
@@ -103,33 +112,29 @@ class Labeled:
         return min(self.fraud, self.legitimate) >= LEAST_LABELS
 
 
-def is_installed() -> bool:
-    """Return whether the library that fits weights can be imported."""
-    return find_spec("sklearn") is not None
-
-
-def _library(name: str) -> Any:
-    """Import a module of the extra. Raises `ImportError` without it."""
-    return import_module(name)
-
-
-def suggest(labeled: Labeled, weights: Weights, platform: Platform) -> Suggestion:
-    """Return weights for a platform, fitted to its labeled events, of which there must be enough. Takes up to some
-    seconds. Raises `ImportError` without the extra.
-    """
-    frauds, legitimates = _by_signal(labeled.fraud_of), _by_signal(labeled.legitimate_of)
-    events = frauds + legitimates
-    names = [name for name in signal_names(platform) if events[name] >= LEAST_EVENTS]
-    data = _arrays(labeled, names, weights)
-    counts = [0] * 6
-    for train, test in _folds(data):
-        after = _fitted(train, weights.threshold)
-        for at, chosen in enumerate((data.before, after)):
-            reached = test.x @ chosen + test.rest >= weights.threshold
-            counts[3 * at] += int(test.fraud[reached].sum())
-            counts[3 * at + 1] += int(test.events[reached].sum())
-            counts[3 * at + 2] += int(test.fraud.sum())
-    after = _fitted(data, weights.threshold)
+def suggest(labeled: Labeled, weights: Weights, platform: Platform) -> Steps[Suggestion]:
+    """Return weights for a platform, fitted to its labeled events, of which there must be enough."""
+    frauds, legitimates = Counter[str](), Counter[str]()
+    for by_signal, counts in ((frauds, labeled.fraud_of), (legitimates, labeled.legitimate_of)):
+        for at, (fired, events) in enumerate(counts.items()):
+            by_signal.update(dict.fromkeys(fired, events))
+            if not at % _AT_ONCE:
+                yield
+    events_of = frauds + legitimates
+    names = [name for name in signal_names(platform) if events_of[name] >= LEAST_EVENTS]
+    table = yield from table_of(labeled, names, weights)
+    before = (0, *(weights.weights.get(name, 0) for name in names))
+    start = [log(labeled.fraud / labeled.legitimate), *[0.0] * (len(names) + 1)]
+    coefficients = yield from fitted(table.blocks, table.counts, start)
+    after = yield from scaled(table, table.counts, coefficients, before)
+    today = yield from _reaching(table, table.counts, before)
+    sums = [0, 0]
+    for repeat in range(REPEATS):
+        for learned, left_out in (yield from folds_of(table.counts, numbers_from(repeat))):
+            of_learned = yield from fitted(table.blocks, learned, coefficients)
+            chosen = yield from scaled(table, learned, of_learned, before)
+            for at, events in enumerate((yield from _reaching(table, left_out, chosen))):
+                sums[at] += events
     return Suggestion(
         fraud=labeled.fraud,
         legitimate=labeled.legitimate,
@@ -138,126 +143,191 @@ def suggest(labeled: Labeled, weights: Weights, platform: Platform) -> Suggestio
             SuggestedWeight(
                 signal=name,
                 before=weights.weights.get(name, 0),
-                after=int(weight),
-                events=events[name],
+                after=weight,
+                events=events_of[name],
                 fraud=frauds[name],
             )
-            for name, weight in zip(names, after, strict=True)
+            for name, weight in zip(names, after[1:], strict=True)
         ],
-        today=_quality(counts[:3]),
-        suggested=_quality(counts[3:]),
+        today=_quality(today[0], today[1], labeled.fraud),
+        suggested=_quality(sums[0], sums[1], REPEATS * labeled.fraud),
     )
 
 
-def _by_signal(counts: Counter[frozenset[str]]) -> Counter[str]:
-    """Return signal -> number of events in which it fired."""
-    found = Counter[str]()
-    for fired, events in counts.items():
-        for name in fired:
-            found[name] += events
-    return found
-
-
-def _quality(counts: Sequence[int]) -> Quality:
-    right, reached, fraud = counts
+def _quality(right: int, reached: int, fraud: int) -> Quality:
     return Quality(right / reached if reached else None, right / fraud if fraud else None)
 
 
-class _Data(NamedTuple):
-    """Events as arrays of numpy, one row for all events that are alike here."""
+class Table(NamedTuple):
+    """Labeled events, one row for all that are alike here. The order of the events does not matter."""
 
-    x: Any
-    """Rows by signals that are fitted: whether it fired."""
-    rest: Any
-    """What the other signals add to the score, by the weights in force."""
-    fraud: Any
-    """Events of a row that are fraud."""
-    legitimate: Any
-    """Events of a row that are legitimate."""
-    before: Any
-    """The weights in force of the signals that are fitted."""
-
-    @property
-    def events(self) -> Any:
-        """Return the events of each row."""
-        return self.fraud + self.legitimate
+    threshold: int
+    blocks: list[Block]
+    """Columns of rows: the intercept, the signals that are fitted, and `rest` in thresholds."""
+    rest: list[list[int]]
+    """Of each block and row, what the other signals add to the score, by the weights in force."""
+    counts: list[Counts]
+    """Of each block; fraud is positive."""
 
 
-def _arrays(labeled: Labeled, names: Sequence[str], weights: Weights) -> _Data:
-    numpy = _library("numpy")
-    fitted = frozenset(names)
-    alike: dict[tuple[tuple[bool, ...], int], list[int]] = {}
-    for is_fraud, counts in enumerate((labeled.legitimate_of, labeled.fraud_of)):
+def table_of(labeled: Labeled, names: Sequence[str], weights: Weights) -> Steps[Table]:
+    """Return the table whose signals are those of `names`: of these the weights are fitted."""
+    columns = {name: at for at, name in enumerate(names, start=1)}
+    alike: dict[int, tuple[tuple[int, ...], int, list[int]]] = {}  # by a number, which is quickly sorted
+    at = 0
+    for is_legitimate, counts in enumerate((labeled.fraud_of, labeled.legitimate_of)):
         for fired, events in counts.items():
-            rest = sum(weights.weights.get(name, 0) for name in fired - fitted)
-            alike.setdefault((tuple(name in fired for name in names), rest), [0, 0])[is_fraud] += events
-    rows = sorted(alike.items())  # the order of the events does not matter, then
-    return _Data(
-        x=numpy.array([fired for (fired, _), _ in rows], dtype=float).reshape(len(rows), len(names)),
-        rest=numpy.array([rest for (_, rest), _ in rows]),
-        fraud=numpy.array([fraud for _, (_, fraud) in rows]),
-        legitimate=numpy.array([legitimate for _, (legitimate, _) in rows]),
-        before=numpy.array([weights.weights.get(name, 0) for name in names]),
-    )
+            ones = (0, *sorted(columns[name] for name in fired if name in columns))
+            rest = sum(weights.weights.get(name, 0) for name in fired if name not in columns)
+            place = rest << len(columns) + 1 | sum(1 << column for column in ones)
+            alike.setdefault(place, (ones, rest, [0, 0]))[2][is_legitimate] += events
+            at += 1
+            if not at % _AT_ONCE:
+                yield
+    table = Table(weights.threshold, [], [], [])
+    places = yield from _in_order(alike)
+    for start in range(0, len(places), ROWS):
+        rows = [alike[place] for place in places[start : start + ROWS]]
+        rest = [rest for _, rest, _ in rows]
+        table.blocks.append(block_of([ones for ones, _, _ in rows], [more / weights.threshold for more in rest]))
+        table.rest.append(rest)
+        table.counts.append(Counts([fraud for _, _, (fraud, _) in rows], [sum(both) for _, _, both in rows]))
+        yield
+    return table
 
 
-def _folds(data: _Data) -> Iterator[tuple[_Data, _Data]]:
-    """Yield (events to fit, events that are left out) of repeated, stratified cross-validation."""
-    numpy = _library("numpy")
-    rows = numpy.arange(len(data.x))
-    row_of = numpy.concatenate([numpy.repeat(rows, data.fraud), numpy.repeat(rows, data.legitimate)])
-    is_fraud = numpy.arange(len(row_of)) < data.fraud.sum()
-    folds = _library("sklearn.model_selection").RepeatedStratifiedKFold
-    for _, test in folds(n_splits=FOLDS, n_repeats=REPEATS, random_state=0).split(row_of, is_fraud):
-        fraud = numpy.bincount(row_of[test][is_fraud[test]], minlength=len(rows))
-        legitimate = numpy.bincount(row_of[test][~is_fraud[test]], minlength=len(rows))
-        left_out = data._replace(fraud=fraud, legitimate=legitimate)
-        yield data._replace(fraud=data.fraud - fraud, legitimate=data.legitimate - legitimate), left_out
+def _reaching(table: Table, counts: Sequence[Counts], weights: Sequence[int]) -> Steps[tuple[int, int]]:
+    """Return how much of the fraud, and how many events, have a score at the threshold or above."""
+    found = reached = 0
+    for block, rests, count in zip(table.blocks, table.rest, counts, strict=True):
+        for ones, rest, fraud, events in zip(block.ones, rests, count.positive, count.events, strict=True):
+            if sum(map(weights.__getitem__, ones)) + rest >= table.threshold:
+                found += fraud
+                reached += events
+        yield
+    return found, reached
 
 
-def _fitted(data: _Data, threshold: int) -> Any:
-    """Return whole-number weights whose score finds as much of the fraud as the weights in force."""
-    numpy = _library("numpy")
-    coefficients = _regression(data, threshold)
-    if not coefficients.any():
-        return data.before
-    wanted = int(data.fraud[data.x @ data.before + data.rest >= threshold].sum())
-    best: tuple[float, int, Any] | None = None
-    for cut in sorted(
-        set((data.x @ coefficients)[data.fraud > 0]), reverse=True
-    ):  # the larger, the smaller the weights
-        if cut <= 0:
-            break
-        weights = numpy.clip(numpy.ceil(coefficients * (threshold / cut) - _ROUNDING), 0, MAX_WEIGHT)
-        reached = data.x @ weights + data.rest >= threshold
-        found, all_reached = int(data.fraud[reached].sum()), int(data.events[reached].sum())
-        if found >= wanted and found:
-            precision = found / all_reached
-            if best is None or (precision, found) > best[:2]:
-                best = precision, found, weights
-    return data.before if best is None else best[2]
+Fold = tuple[list[Counts], list[Counts]]
+"""Events to fit, and events that are left out."""
+
+
+def folds_of(counts: Sequence[Counts], draw: Callable[[], float]) -> Steps[list[Fold]]:
+    """Return the folds of one cross-validation. Each has as much of the fraud as any other, and as many events."""
+    frauds = yield from _dealt([count.positive for count in counts], draw)
+    others = yield from _dealt([list(map(sub, count.events, count.positive)) for count in counts], draw)
+    folds: list[Fold] = []
+    for fraud_of, other_of in zip(frauds, others, strict=True):
+        left_out = [
+            Counts(fraud, list(map(add, fraud, other))) for fraud, other in zip(fraud_of, other_of, strict=True)
+        ]
+        learned = [
+            Counts(list(map(sub, count.positive, out.positive)), list(map(sub, count.events, out.events)))
+            for count, out in zip(counts, left_out, strict=True)
+        ]
+        folds.append((learned, left_out))
+        yield
+    return folds
+
+
+def _dealt(events: Sequence[Sequence[int]], draw: Callable[[], float]) -> Steps[list[list[list[int]]]]:
+    """Return how many events of each block and row come into each fold: one byte for each event says its fold, and the
+    bytes are shuffled (Fisher and Yates).
+    """
+    total = sum(map(sum, events))
+    fold_of = bytearray((bytes(range(FOLDS)) * (total // FOLDS + 1))[:total])
+    for last in range(total - 1, 0, -1):
+        other = int(draw() * (last + 1))
+        fold_of[last], fold_of[other] = fold_of[other], fold_of[last]
+        if not last % _DEALT_AT_ONCE:
+            yield
+    dealt: list[list[list[int]]] = [[] for _ in range(FOLDS)]
+    end = 0
+    for block in events:
+        ends = list(accumulate(block, initial=end))
+        for fold, blocks in enumerate(dealt):
+            blocks.append([fold_of.count(fold, first, beyond) for first, beyond in pairwise(ends)])
+            yield
+        end = ends[-1]
+    return dealt
+
+
+def scaled(
+    table: Table, counts: Sequence[Counts], coefficients: Sequence[float], before: tuple[int, ...]
+) -> Steps[tuple[int, ...]]:
+    """Return whole-number weights in proportion to the coefficients, whose score finds as much of the fraud as the
+    weights in force: of these, the ones with the best precision. Return those in force where there are none.
+    """
+    wanted, _ = yield from _reaching(table, counts, before)
+    slopes = [0.0, *coefficients[1:-1]]
+    alike = yield from _alike(table, counts, slopes)
+    scales = yield from _scales(alike, slopes, table.threshold)
+    found, reached = [0] * len(scales), [0] * len(scales)
+    for at, ((ones, rest), (fraud, events)) in enumerate(alike.items()):
+        first = bisect_left(scales, table.threshold - rest, key=_score_of(ones))
+        if first < len(scales):
+            found[first] += fraud
+            reached[first] += events
+        if not at % _AT_ONCE:
+            yield
+    best = (0.0, 0, before)
+    for fraud, events, weights in zip(accumulate(found), accumulate(reached), scales, strict=True):
+        if fraud >= max(wanted, 1) and (fraud / events, fraud) > best[:2]:
+            best = fraud / events, fraud, weights
+    return best[2]
+
+
+_Alike = dict[tuple[tuple[int, ...], int], tuple[int, int]]
+"""Columns with a coefficient, and what other signals add to the score -> fraud and events."""
+
+
+def _alike(table: Table, counts: Sequence[Counts], slopes: Sequence[float]) -> Steps[_Alike]:
+    alike: _Alike = {}
+    for block, rests, count in zip(table.blocks, table.rest, counts, strict=True):
+        for ones, rest, fraud, events in zip(block.ones, rests, count.positive, count.events, strict=True):
+            place = tuple(filter(slopes.__getitem__, ones)), rest
+            others = alike.get(place, (0, 0))
+            alike[place] = others[0] + fraud, others[1] + events
+        yield
+    return alike
+
+
+def _scales(alike: _Alike, slopes: Sequence[float], threshold: int) -> Steps[list[tuple[int, ...]]]:
+    """Return the weights with which one more kind of fraud reaches the threshold, the smallest first."""
+    kinds = {ones for (ones, _), (fraud, _) in alike.items() if fraud}
+    cuts = set[float]()
+    for at, ones in enumerate(kinds):
+        cuts.add(-sum(map(slopes.__getitem__, ones)))
+        if not at % _AT_ONCE:
+            yield
+    cuts.discard(0.0)
+    scales: list[tuple[int, ...]] = []
+    for at, cut in enumerate((yield from _in_order(cuts))):
+        scale = threshold / -cut
+        weights = tuple(min(ceil(slope * scale - _ROUNDING), MAX_WEIGHT) if slope else 0 for slope in slopes)
+        if [weights] != scales[-1:]:
+            scales.append(weights)
+        if not at % _AT_ONCE:
+            yield
+    return scales
+
+
+def _in_order(items: Collection[N]) -> Steps[list[N]]:
+    """Return the items sorted."""
+    given, runs, ordered = iter(items), list[list[N]](), list[N]()
+    while run := sorted(islice(given, ROWS)):
+        runs.append(run)
+        yield
+    for item in merge(*runs):
+        ordered.append(item)
+        if not len(ordered) % ROWS:
+            yield
+    return ordered
+
+
+def _score_of(ones: tuple[int, ...]) -> Callable[[Sequence[int]], int]:
+    """Return what sums the weights of these columns."""
+    return lambda weights: sum(map(weights.__getitem__, ones))
 
 
 _ROUNDING: Final = 1e-6
-
-
-def _regression(data: _Data, threshold: int) -> Any:
-    """Return coefficients of the signals, none negative. The score of the signals that are not fitted has a coefficient
-    of its own, which is dropped, so that their effect is not ascribed to a signal that fires beside them.
-    """
-    numpy, expit = _library("numpy"), _library("scipy.special").expit
-    x = numpy.column_stack([data.x, data.rest / threshold])
-
-    def loss(values: Any) -> tuple[float, Any]:
-        linear = x @ values[1:] + values[0]
-        penalty = _PENALTY * values[1:] @ values[1:] / 2
-        slope = data.events * expit(linear) - data.fraud
-        total = float((data.events * numpy.logaddexp(0, linear) - data.fraud * linear).sum() + penalty)
-        return total, numpy.concatenate([[slope.sum()], x.T @ slope + _PENALTY * values[1:]])
-
-    width = x.shape[1]
-    bounds = [(None, None), *[(0, None)] * width]
-    solved = _library("scipy.optimize").minimize(
-        loss, numpy.zeros(width + 1), jac=True, bounds=bounds, method="L-BFGS-B"
-    )
-    return solved.x[1:-1]

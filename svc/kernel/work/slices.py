@@ -17,6 +17,7 @@ import trio
 
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.store.store import Store
+from svc.kernel.values.steps import Steps
 from svc.world import World
 
 P = TypeVar("P")
@@ -134,6 +135,17 @@ class Slice:
         if spent_s >= SLICE_S:
             await _paused(self._world, spent_s)
             self._began_s = self._world.worked_s()
+
+
+async def carried_out(world: World, steps: Steps[R]) -> R:
+    """Return the result of the work. Raises what it raises."""
+    time = Slice(world)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value
+        await time.pause()
 
 
 async def _paused(world: World, spent_s: float) -> float:

@@ -67,11 +67,11 @@ describe("weights that labels suggest", () => {
     expect(place.textContent).toContain("as good as any");
   });
 
-  it("says plainly that there are too few labels, and that the service lacks what fits them", async () => {
+  it("says plainly that there are too few labels, and why the service refuses", async () => {
     const few = (await asked(FEW)).place;
     expect(few.textContent).toContain("Too few labels: 12 fraud events and 1 legitimate event of staging and development on web. A suggestion needs 50 of each: 38 more labeled fraud and 49 more labeled legitimate.");
     expect(few.querySelectorAll("button").length, "only the one that asks").toBe(1);
-    const lacking = (await asked(new ApiError("Ask its operator to install svc-visitor-id[analysis].", 409, "analysis_missing"))).place;
-    expect(lacking.querySelector("[role=alert]")!.textContent).toBe("Ask its operator to install svc-visitor-id[analysis].");
+    const refused = (await asked(new ApiError("Another long read of the organization is running.", 429, "rate_limited"))).place;
+    expect(refused.querySelector("[role=alert]")!.textContent).toBe("Another long read of the organization is running.");
   });
 });

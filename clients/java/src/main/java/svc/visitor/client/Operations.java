@@ -505,7 +505,7 @@ public abstract class Operations {
    *
    * <p>From the organization's own labeled events of the platform, at least 50 of each label: the stored ones, and
    * those among about the newest million that are deleted. Nothing is changed. With fewer there are no weights in the
-   * response. {@code analysis_missing} where the service runs without {@code svc-visitor-id[analysis]}.
+   * response.
    */
   public SuggestionBody getWeightsSuggestion(String organizationId, String platform, GetWeightsSuggestionQuery query) {
     return new SuggestionBody(send(new Call("GET", "/management/organizations/{}/risk-weights/{}/suggestion", organizationId, platform).query(query).repeatable()));

@@ -1194,13 +1194,13 @@ public final class Types {
      * {@code insufficient_role}, {@code cross_origin_request}, {@code secure_connection_required}, {@code not_found},
      * {@code event_not_found}, {@code method_not_allowed}, {@code request_timeout}, {@code revision_conflict}, {@code
      * sdk_key_revoked}, {@code proxy_key_revoked}, {@code key_limit}, {@code supplement_conflict}, {@code
-     * list_exists}, {@code list_limit}, {@code list_permanent}, {@code list_in_use}, {@code analysis_missing}, {@code
-     * review_closed}, {@code note_limit}, {@code member_exists}, {@code member_limit}, {@code member_invited}, {@code
-     * member_suspended}, {@code last_admin}, {@code webhook_limit}, {@code webhook_busy}, {@code webhook_paused},
-     * {@code webhook_unsigned}, {@code payload_too_large}, {@code unsupported_media_type}, {@code
-     * invalid_visitor_metadata}, {@code invalid_request_id}, {@code invalid_window}, {@code validation_error}, {@code
-     * idempotency_key_too_long}, {@code invalid_supplement}, {@code rate_limited}, {@code header_fields_too_large},
-     * {@code internal_error}, {@code service_unavailable}.
+     * list_exists}, {@code list_limit}, {@code list_permanent}, {@code list_in_use}, {@code review_closed}, {@code
+     * note_limit}, {@code member_exists}, {@code member_limit}, {@code member_invited}, {@code member_suspended},
+     * {@code last_admin}, {@code webhook_limit}, {@code webhook_busy}, {@code webhook_paused}, {@code
+     * webhook_unsigned}, {@code payload_too_large}, {@code unsupported_media_type}, {@code invalid_visitor_metadata},
+     * {@code invalid_request_id}, {@code invalid_window}, {@code validation_error}, {@code idempotency_key_too_long},
+     * {@code invalid_supplement}, {@code rate_limited}, {@code header_fields_too_large}, {@code internal_error},
+     * {@code service_unavailable}.
      */
     public String code() {
       return textAt("code");

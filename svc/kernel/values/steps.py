@@ -1,0 +1,16 @@
+"""Long work in steps, for whoever carries it out (`kernel/work/slices.py`).
+
+What may live here: its type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TypeVar
+
+R = TypeVar("R")
+
+Steps = Generator[None, None, R]
+"""Work that is no read: it yields about every half a millisecond, where others may have their turn, and returns its
+result.
+"""

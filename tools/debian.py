@@ -250,12 +250,12 @@ def build(tree: Path, folder: Path, at_s: int) -> Path:
         root = Path(place) / "root"
         root.mkdir()
         architecture = stage(tree, root, at_s, version()).architecture
-        made = folder / f"{NAME}_{version()}_{architecture}.deb"
+        name = f"{NAME}_{version()}_{architecture}.deb"
         # One thread: what xz writes depends on how many there are.
         environment = {**os.environ, "SOURCE_DATE_EPOCH": str(at_s), "DPKG_DEB_THREADS_MAX": "1"}
-        command = ["dpkg-deb", "--root-owner-group", "-Zxz", "--build", str(root), str(made)]
+        command = ["dpkg-deb", "--root-owner-group", "-Zxz", "--build", str(root), place]
         subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
-    return made
+        return Path(shutil.move(Path(place) / name, folder / name))
 
 
 _SETTINGS = """\

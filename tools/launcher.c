@@ -9,7 +9,7 @@
  *   UNPACKED  bytes of its files
  *
  * The folder is CACHE/VERSION-CONTENT, made under another name and renamed when it is whole. CACHE is the first of
- * SVC_UNPACK_DIR (alone, if set), CACHE_DIRECTORY (of systemd), XDG_CACHE_HOME/svc, HOME/.cache/svc and /var/cache/svc
+ * SVC_UNPACK_DIR (alone, if set), CACHE_DIRECTORY (of systemd), XDG_DATA_HOME/svc, HOME/.local/share/svc and /var/cache/svc
  * that has the folder or can take it. A process holds a shared lock on its folder, so that what nobody runs is known.
  */
 #define _GNU_SOURCE
@@ -352,10 +352,10 @@ static int caches(char found[CANDIDATES][PATH_MAX])
     }
     if ((value = getenv("CACHE_DIRECTORY")) && *value)
         copy(found[count++], value, strcspn(value, ":"));
-    if ((value = getenv("XDG_CACHE_HOME")) && *value == '/')
+    if ((value = getenv("XDG_DATA_HOME")) && *value == '/')
         join(found[count++], value, "svc");
     else if ((value = getenv("HOME")) && *value == '/')
-        join(found[count++], value, ".cache/svc");
+        join(found[count++], value, ".local/share/svc");
     strcpy(found[count++], "/var/cache/svc");
     return count;
 }

@@ -79,9 +79,7 @@ class Turn:
         """Return `429 rate_limited` while the organization has an exclusive read that runs or waits."""
         if not self._reads.is_exclusive(self._organization):
             return None
-        explanation = (
-            "A preview or suggestion for this organization is being computed. Wait for the seconds in Retry-After."
-        )
+        explanation = "A preview or suggestion of this organization runs. Wait for the seconds in Retry-After."
         return Refusal("rate_limited", retry_after_s=RETRY_AFTER_S, explanation=explanation)
 
     @asynccontextmanager

@@ -4,18 +4,16 @@ A function of a snapshot runs over them as over any state. Where it asked for so
 is worth nothing: what it asked for is fetched, all of it in one round trip, and it runs again. As it goes on behind the
 first such row, it asks in one run for all that does not depend on the rows that are missing.
 
-What may live here: the rows, what is missing of them, the statements that fetch and write them, and how long rows are
-kept for queries that may be answered with them. No connection.
+What may live here: the rows, what is missing of them, and the statements that fetch and write them. No connection, and
+nothing of how long rows are kept (`recent.py`).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
-
-import trio
 
 from svc.kernel.store.engine import KeyRange
 from svc.kernel.store.overlay import Raw, RowKey
@@ -384,37 +382,3 @@ def _select_several(table: str, key_ranges: list[KeyRange], limit: int, *, rever
     firsts = key_columns(table, [key_range.first for key_range in key_ranges])
     beyonds = key_columns(table, [key_range.beyond or b"" for key_range in key_ranges])
     return Statement(statements.pages_of_several(table, reverse=reverse), (int8(limit), *firsts, *beyonds))
-
-
-class RecentRows:
-    """A cache of fetched rows, for at most `for_s` seconds. Rows found to be missing are not cached."""
-
-    def __init__(self, for_s: float) -> None:
-        self._half_s = for_s / 2
-        self._new: dict[RowKey, bytes] = {}
-        self._old: dict[RowKey, bytes] = {}
-        self._since_s = 0.0
-
-    def get(self, key_range: RowKey) -> Raw:
-        """Return the cached row; `None` if it is not cached."""
-        self._turn_over()
-        raw = self._new.get(key_range)
-        return self._old.get(key_range) if raw is None else raw
-
-    def add(self, rows: Rows) -> None:
-        """Cache the fetched rows for at most `for_s` seconds; rows found to be missing are not cached."""
-        self._turn_over()
-        self._new.update(rows.found_everywhere())
-
-    def invalidate(self, key_ranges: Iterable[RowKey]) -> None:
-        """Drop these rows from the cache: they were written."""
-        for key_range in key_ranges:
-            self._new.pop(key_range, None)
-            self._old.pop(key_range, None)
-
-    def _turn_over(self) -> None:
-        """Begin the next half period if it is time. Rows added in one half are kept to the end of the next."""
-        now_s = trio.current_time()
-        if now_s - self._since_s >= self._half_s:
-            self._old = self._new if now_s - self._since_s < 2 * self._half_s else {}
-            self._new, self._since_s = {}, now_s

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import http.client
+import http.server
 import json
 import re
 import shutil
@@ -11,8 +12,11 @@ import socket
 import ssl
 import subprocess
 import threading
+from collections import Counter, defaultdict
 from collections.abc import Callable, Generator
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -200,6 +204,137 @@ def await_response(site: Site, process: subprocess.Popen[bytes], log: Path) -> N
             pass
         waiting.wait(0.1)
     raise AssertionError(log.read_text())
+
+
+class Nodes:
+    """Two that say which one they are, and count what they got."""
+
+    def __init__(self) -> None:
+        self.ports = free_port(), free_port()
+        self.posts = Counter[str]()
+        self.hangs_up = False
+        """Whether they read a request and close the connection."""
+        self.may_respond = threading.Event()
+        self.may_respond.set()
+        self._servers = dict[int, http.server.ThreadingHTTPServer]()
+        self._connections = defaultdict[int, list[socket.socket]](list)
+
+    def start(self, port: int) -> None:
+        nodes = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def setup(self) -> None:
+                super().setup()
+                nodes._connections[port].append(self.connection)
+
+            def do_GET(self) -> None:
+                body = str(port).encode()
+                self.send_response(200)
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def do_POST(self) -> None:
+                nodes.posts[self.headers["x-number"]] += 1
+                nodes.may_respond.wait(PATIENCE_S)
+                if nodes.hangs_up:
+                    self.close_connection = True
+                else:
+                    self.do_GET()
+
+            def log_message(self, format: str, *args: Any) -> None: ...  # noqa: A002  as there
+
+        self._servers[port] = server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
+
+    def stop(self, port: int) -> None:
+        server = self._servers.pop(port)
+        server.shutdown()
+        for connection in self._connections.pop(port, []):
+            with suppress(OSError):  # closed already
+                connection.shutdown(socket.SHUT_RDWR)
+        server.server_close()
+
+    def stop_all(self) -> None:
+        for port in list(self._servers):
+            self.stop(port)
+
+
+OF_ONE_NODE = {
+    "haproxy": ("    retries 0\n", "    server svc 127.0.0.1:8080 check inter 2s pool-purge-delay 50s\n"),
+    "nginx": ("    server 127.0.0.1:8080;\n", "        proxy_next_upstream off;\n"),
+}
+
+
+@contextmanager
+def in_front_of(nodes: Nodes, name: str, folder: Path) -> Generator[Callable[[str | None], str]]:
+    """A reverse proxy of this name, and what sends a request with a key, or without: the port of the node that
+    responded, or the status if that is not 200.
+    """
+    files, port, numbers = Files(folder), free_port(), count()
+    text = (FILES / TRIED[name].file).read_text()
+    for line in OF_ONE_NODE[name]:
+        assert text.count(line) == 1
+        text = text.replace(line, "")
+    text = re.sub(r"^( *)#   ", r"\1", text, flags=re.MULTILINE)
+    named = {f"10.0.0.{number}:8080": f"127.0.0.1:{one}" for number, one in enumerate(nodes.ports, 1)}
+    for there, here in {**named, **TRIED[name].here(files, port, 0)}.items():
+        text = text.replace(there, here)
+    file, log = folder / TRIED[name].file, folder / "log"
+    file.write_text(TRIED[name].around(folder, text))
+
+    def reached(key: str | None) -> str:
+        client = http.client.HTTPSConnection("localhost", port, timeout=PATIENCE_S, context=files.client())
+        headers = {"x-number": str(next(numbers)), "content-length": "0", **({"x-api-key": key} if key else {})}
+        client.request("POST", "/api/v1/identify", headers=headers)
+        response = client.getresponse()
+        body = response.read().decode()
+        client.close()
+        return body if response.status == 200 else str(response.status)
+
+    with log.open("w") as written:
+        process = subprocess.Popen(TRIED[name].command(folder, file), stdout=written, stderr=written)
+    try:
+        for one in nodes.ports:
+            nodes.start(one)
+        await_listening(port, process, log)
+        yield reached
+    finally:
+        process.terminate()
+        process.wait(timeout=PATIENCE_S)
+        nodes.stop_all()
+
+
+@pytest.mark.parametrize(("name", "has_bound"), [("haproxy", True), ("nginx", False)])
+def test_with_several_nodes_a_key_goes_to_one_that_is_up(name: str, has_bound: bool, tmp_path: Path):
+    """Or to several where one has too many requests on their way; and what was sent is not sent again (ADR 215)."""
+    if shutil.which(name) is None:
+        pytest.skip(f"{name} is not installed")
+    nodes, keys = Nodes(), [f"svc_pk_us_{number}" for number in range(20)]
+    first, second = nodes.ports
+    both = {str(first), str(second)}
+    with in_front_of(nodes, name, tmp_path) as reached:
+        home = {key: reached(key) for key in keys}
+        assert set(home.values()) == both
+        assert {key: reached(key) for key in keys} == home
+        assert {reached(None) for _ in range(20)} == both
+        nodes.posts.clear()
+        nodes.may_respond.clear()
+        with ThreadPoolExecutor(8) as threads:
+            at_once = [threads.submit(reached, keys[0]) for _ in range(8)]
+            waiting = threading.Event()
+            while nodes.posts.total() < 8:
+                waiting.wait(0.05)
+            nodes.may_respond.set()
+        assert {each.result() for each in at_once} == (both if has_bound else {home[keys[0]]})
+        nodes.stop(first)
+        assert {reached(key) for key in keys} == {str(second)}, "the first takes no connection"
+        nodes.hangs_up = True
+        nodes.posts.clear()
+        assert reached(keys[0]) == "502"
+        assert list(nodes.posts.values()) == [1]
 
 
 BODY = json.dumps({"sdk": {"platform": "web"}, "signals": report()}).encode()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Awaitable
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -15,7 +16,11 @@ from psycopg import pq
 
 from svc.kernel.access.jobs import replace_origins
 from svc.kernel.store.directory import Opened
+from svc.kernel.store.postgresql import statements
 from svc.kernel.store.postgresql import store as serving
+from svc.kernel.store.postgresql.recent import Fetched
+from svc.kernel.store.postgresql.rows import Rows
+from svc.kernel.store.postgresql.store import PostgresqlStore
 from svc.world import World
 from tests.features.test_roles import Names, Receivers, Resources, Wire, callers, cells, visitor
 from tests.spec.responses import assert_error
@@ -111,6 +116,30 @@ async def test_a_key_revoked_by_another_node_is_refused_at_once(tmp_path: Path):
         refused = await live.identify(secret, origin=None)
         assert_error(refused, 401, "unauthorized")
         assert len(live.events()) == 2
+
+
+@pytest.mark.usefixtures("engine")
+async def test_requests_that_arrive_together_look_a_key_up_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """One round trip for its row, and one that has the organization that the row names as well (ADR 214)."""
+    asked, fetch = list[bytes](), PostgresqlStore._fetch  # pyright: ignore[reportPrivateUsage]  to count what it sends
+
+    def fetch_noted(store: PostgresqlStore, rows: Rows, limit: trio.CancelScope) -> Awaitable[Fetched]:
+        asked.extend(statement.sql for statement in rows.fetches())
+        return fetch(store, rows, limit)
+
+    async with live_service(tmp_path, open_store=partial(open_served, recent_s=60.0)) as live:
+        _, secret = live.issue("secret", "production")
+        statuses = list[int]()
+
+        async def send(device: int) -> None:
+            statuses.append((await live.identify(secret, report(device), origin=None)).status_code)
+
+        monkeypatch.setattr(PostgresqlStore, "_fetch", fetch_noted)
+        async with trio.open_nursery() as nursery:
+            for device in range(1, 25):
+                nursery.start_soon(send, device)
+        assert statuses == [200] * 24
+        assert 2 <= asked.count(statements.fetch("keys")) <= 4, "who is late may come after the key was marked as used"
 
 
 @pytest.mark.usefixtures("engine")

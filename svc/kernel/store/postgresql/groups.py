@@ -49,7 +49,7 @@ from svc.kernel.store.postgresql.rows import (
     is_immutable,
     writes,
 )
-from svc.kernel.store.postgresql.statements import organization_of
+from svc.kernel.store.postgresql.statements import split_by_organization
 from svc.kernel.store.postgresql.statistics import PostgresqlStatistics
 from svc.kernel.store.postgresql.turns import OtherWriters
 from svc.kernel.store.postgresql.version import READ_VERSION, OtherVersionError, refuse_other
@@ -305,9 +305,9 @@ class Transactions:
     def _remember(self, rows: Rows, written: dict[RowKey, Raw]) -> None:
         if len(self.immutable) > _IMMUTABLE_HELD:
             self.immutable.clear()
-        for row_key, raw in (*rows.found_everywhere(), *written.items()):
-            if raw is not None and is_immutable(row_key[0]):
-                self.immutable[row_key] = raw
+        self.immutable.update(rows.found_everywhere(is_immutable))
+        new = ((row_key, raw) for row_key, raw in written.items() if raw is not None and is_immutable(row_key[0]))
+        self.immutable.update(new)
 
 
 class GroupAttempt(Generic[T]):
@@ -388,7 +388,11 @@ def _fences_of(parts: Sequence[Part[Any]]) -> frozenset[int]:
 
 
 def _fences(changes: Changes) -> set[int]:
-    return {fence_of(table, organization_of(table, key)) for table, rows in changes.items() for key in rows}
+    return {
+        fence_of(table, organization)
+        for table, rows in changes.items()
+        for organization, _ in split_by_organization(table, rows)
+    }
 
 
 def _refuse_unfenced(rows: Rows, changes: Changes, held: frozenset[int]) -> None:
@@ -411,9 +415,12 @@ def _changed(rows: Rows, changes: Changes) -> dict[RowKey, Raw]:
     """Return the rows that a commit writes: those that differ. If none does, one is written as it was: a job that
     writes a row has it committed, as in a data directory (ADR 163).
     """
-    put = {(table, key): raw for table, own in changes.items() for key, raw in own.items()}
-    changed = {row_key: raw for row_key, raw in put.items() if raw is None or rows.found(*row_key) != raw}
-    return changed or dict(islice((row for row in put.items() if not is_immutable(row[0][0])), 1))
+    changed: dict[RowKey, Raw] = {}
+    for table, own in changes.items():
+        before = rows.found_in(table)
+        changed.update(((table, key), raw) for key, raw in own.items() if raw is None or before.get(key) != raw)
+    put = (((table, key), raw) for table, own in changes.items() if not is_immutable(table) for key, raw in own.items())
+    return changed or dict(islice(put, 1))
 
 
 def _proof_rows(rows: Rows, changed: dict[RowKey, Raw]) -> tuple[RowKey, ...]:

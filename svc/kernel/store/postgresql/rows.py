@@ -4,25 +4,23 @@ A function of a snapshot runs over them as over any state. Where it asked for so
 is worth nothing: what it asked for is fetched, all of it in one round trip, and it runs again. As it goes on behind the
 first such row, it asks in one run for all that does not depend on the rows that are missing.
 
-What may live here: the rows, what is missing of them, the statements that fetch and write them, and how long rows are
-kept for queries that may be answered with them. No connection.
+What may live here: the rows, what is missing of them, and the statements that fetch and write them. No connection, and
+nothing of how long rows are kept (`recent.py`).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
-
-import trio
 
 from svc.kernel.store.engine import KeyRange
 from svc.kernel.store.overlay import Raw, RowKey
 from svc.kernel.store.postgresql import statements
 from svc.kernel.store.postgresql.connection.values import byteas, int4, int8, integer, xids
 from svc.kernel.store.postgresql.connection.wire import Result, Statement
-from svc.kernel.store.postgresql.statements import key_columns, organization_of
+from svc.kernel.store.postgresql.statements import key_columns, organization_of, split_by_organization
 from svc.kernel.store.schema.table import installed
 
 FIRST_PAGE = 64
@@ -78,17 +76,19 @@ class Rows:
         """Versions of the rows that were fetched by their keys."""
         self._read: set[RowKey] = set()
         self._read_ranges: set[KeyRange] = set()
-        self._looked_at: defaultdict[tuple[str, int], list[bytes]] = defaultdict(list)
+        self._looked_at: defaultdict[str, list[bytes]] = defaultdict(list)
         self.has_changed = False
         """Whether a second look has found something that was not there at the first."""
         self._changed: set[RowKey] | None = None
         self._rows: defaultdict[str, dict[bytes, Raw]] = defaultdict(dict)
         self._pages: dict[KeyRange, _Page] = {}
         self._numbers: dict[tuple[str, str], int] = {}
-        self._missing_keys: defaultdict[tuple[str, int], dict[bytes, None]] = defaultdict(dict)
+        self._missing_keys: defaultdict[str, dict[bytes, None]] = defaultdict(dict)
         self._missing_ranges: dict[KeyRange, _Page] = {}
         self._missing_numbers: dict[tuple[str, str], None] = {}
         self._missing = 0
+        self._sent: list[tuple[Statement, _Take]] = []
+        """What `fetches` has returned, until `take`."""
         self.fences: set[int] = set()
         """Fences of the rows that were fetched; see `fence_of`."""
         self.has_sql_events = False
@@ -104,7 +104,10 @@ class Rows:
         if raw is _UNKNOWN:
             raw = None if self._known is None else self._known((table, key))
             if raw is None:
-                self._note_key(table, key)
+                missing = self._missing_keys[table]
+                if key not in missing:
+                    missing[key] = None
+                    self._one_more()
         return raw
 
     def get_many(self, table: str, keys: Sequence[bytes], /) -> list[Raw]:
@@ -113,7 +116,7 @@ class Rows:
 
     def range(self, asked: KeyRange, /) -> Iterator[tuple[bytes, bytes]]:
         """See `Reader.range`. The database checks its pages, and each value has its checksum: nothing is `checked`."""
-        key_range = asked._replace(checked=False)
+        key_range = asked._replace(checked=False) if asked.checked else asked
         self._read_ranges.add(key_range)
         page = self._pages.get(key_range)
         if page is not None:
@@ -158,7 +161,7 @@ class Rows:
         for table, key in self._read:
             if key in fetched[table]:
                 self._rows[table][key] = fetched[table][key]
-                self._looked_at[table, organization_of(table, key)].append(key)
+                self._looked_at[table].append(key)
         self._missing_ranges = {key_range: _Page(self._pages[key_range].limit) for key_range in self._read_ranges}
         self._pages = {key_range: self._pages[key_range] for key_range in self._read_ranges}
         self._missing = 1
@@ -166,30 +169,31 @@ class Rows:
 
     def fetches(self) -> list[Statement]:
         """Return the statements that fetch everything that is missing; pass their results to `take`."""
-        return [statement for statement, _ in self._asked()]
+        self._sent = list(self._asked())
+        return [statement for statement, _ in self._sent]
 
     def take(self, results: Sequence[Result], but: frozenset[int] = frozenset()) -> None:
-        """Add the results of `fetches`, in their order, except the rows of the organizations in `but`."""
-        for (_, take), result in zip(self._asked(), results, strict=True):
+        """Add the results of `fetches`, in their order, except the rows of the organizations in `but`. Nothing may be
+        read in between.
+        """
+        for (_, take), result in zip(self._sent, results, strict=True):
             take(result, but)
         self._missing_keys.clear()
         self._missing_ranges.clear()
         self._missing_numbers.clear()
         self._looked_at.clear()
-        self._missing = 0
+        self._missing, self._sent = 0, []
         self.commit += 1
 
     def _asked(self) -> Iterator[tuple[Statement, _Take]]:
         """Yield statements, each with the function that takes its result."""
-        tables: defaultdict[str, list[int]] = defaultdict(list)
-        for table, organization in self._missing_keys:
-            tables[table].append(organization)
-        for table, organizations in tables.items():
-            parts = [organizations] if self._of_several else [[organization] for organization in organizations]
-            for part in parts:
-                yield self._ask_keys(table, part), partial(self._take_keys, table, part)
-        for (table, organization), keys in self._looked_at.items():
-            yield self._ask_changed(table, organization, keys), partial(self._take_changed, table)
+        for table, keys in self._missing_keys.items():
+            by_organization = split_by_organization(table, keys)
+            for parts in [by_organization] if self._of_several else [[part] for part in by_organization]:
+                yield self._ask_keys(table, parts), partial(self._take_keys, table, parts)
+        for table, keys in self._looked_at.items():
+            for organization, own in split_by_organization(table, keys):
+                yield self._ask_changed(table, organization, own), partial(self._take_changed, table)
         alike: defaultdict[tuple[str, bool, int], list[KeyRange]] = defaultdict(list)
         for key_range, page in self._missing_ranges.items():
             if self._of_several and key_range.beyond is not None and not key_range.keys_only:
@@ -204,23 +208,23 @@ class Rows:
         for what, table in self._missing_numbers:
             yield Statement(_NUMBERS[what](table)), partial(self._take_number, what, table)
 
-    def _ask_keys(self, table: str, organizations: list[int]) -> Statement:
-        if len(organizations) == 1:
-            (organization,) = organizations
-            keys = list(self._missing_keys[table, organization])
+    def _ask_keys(self, table: str, parts: list[tuple[int, list[bytes]]]) -> Statement:
+        if len(parts) == 1:
+            ((organization, keys),) = parts
             sql = statements.fetch(table) if self._versions is None else statements.fetch_versions(table)
             return Statement(sql, (int4(organization), byteas(keys)))
-        keys = [key for organization in organizations for key in self._missing_keys[table, organization]]
-        return Statement(statements.fetch_of_several(table), key_columns(table, keys))
+        return Statement(
+            statements.fetch_of_several(table), key_columns(table, [key for _, own in parts for key in own])
+        )
 
-    def _take_keys(self, table: str, organizations: list[int], result: Result, but: frozenset[int]) -> None:
+    def _take_keys(self, table: str, parts: list[tuple[int, list[bytes]]], result: Result, but: frozenset[int]) -> None:
         rows = self._rows[table]
-        for organization in organizations:
+        for organization, keys in parts:
             if (fence := fence_of(table, organization)) not in but:
-                rows.update(dict.fromkeys(self._missing_keys[table, organization]))
+                rows.update(dict.fromkeys(keys))
                 self.fences.add(fence)
         if self._versions is not None:
-            self._versions.update(dict.fromkeys((table, key) for key in self._missing_keys[table, organizations[0]]))
+            self._versions.update(dict.fromkeys((table, key) for _, keys in parts for key in keys))
             self._take_versions(table, result, but)
             return
         rows.update(result.rows if not but else [row for row in result.rows if row[0] in rows])
@@ -282,10 +286,9 @@ class Rows:
         """
         other = Rows(self._known)
         for table, rows in self._rows.items():
-            for key in rows:
-                other._missing_keys[table, organization_of(table, key)][key] = None
-        for key_range, keys in self._missing_keys.items():
-            other._missing_keys[key_range].update(keys)
+            other._missing_keys[table].update(dict.fromkeys(rows))
+        for table, keys in self._missing_keys.items():
+            other._missing_keys[table].update(keys)
         pages = self._pages | self._missing_ranges
         other._missing_ranges = {key_range: _Page(page.limit) for key_range, page in pages.items()}
         other._missing_numbers = dict.fromkeys((*self._numbers, *self._missing_numbers))
@@ -296,12 +299,15 @@ class Rows:
         """Return the fetched value of a row; `None` if it does not exist or was not fetched."""
         return self._rows[table].get(key)
 
-    def found_everywhere(self) -> Iterator[tuple[RowKey, bytes]]:
-        """Yield every row that was fetched."""
+    def found_in(self, table: str) -> Mapping[bytes, Raw]:
+        """Return the fetched rows of a table by key; `None` for those that do not exist."""
+        return self._rows[table]
+
+    def found_everywhere(self, of: Callable[[str], bool] = lambda _: True) -> Iterator[tuple[RowKey, bytes]]:
+        """Yield every row that was fetched, of the tables for whose name `of` is true."""
         for table, rows in self._rows.items():
-            for key, raw in rows.items():
-                if raw is not None:
-                    yield (table, key), raw
+            if of(table):
+                yield from (((table, key), raw) for key, raw in rows.items() if raw is not None)
 
     def _number(self, what: str, table: str) -> int:
         found = self._numbers.get((what, table))
@@ -309,12 +315,6 @@ class Rows:
             self._missing_numbers[what, table] = None
             self._missing += 1
         return found or 0
-
-    def _note_key(self, table: str, key: bytes) -> None:
-        keys = self._missing_keys[table, organization_of(table, key)]
-        if key not in keys:
-            keys[key] = None
-            self._one_more()
 
     def _one_more(self) -> None:
         self._missing += 1
@@ -384,37 +384,3 @@ def _select_several(table: str, key_ranges: list[KeyRange], limit: int, *, rever
     firsts = key_columns(table, [key_range.first for key_range in key_ranges])
     beyonds = key_columns(table, [key_range.beyond or b"" for key_range in key_ranges])
     return Statement(statements.pages_of_several(table, reverse=reverse), (int8(limit), *firsts, *beyonds))
-
-
-class RecentRows:
-    """A cache of fetched rows, for at most `for_s` seconds. Rows found to be missing are not cached."""
-
-    def __init__(self, for_s: float) -> None:
-        self._half_s = for_s / 2
-        self._new: dict[RowKey, bytes] = {}
-        self._old: dict[RowKey, bytes] = {}
-        self._since_s = 0.0
-
-    def get(self, key_range: RowKey) -> Raw:
-        """Return the cached row; `None` if it is not cached."""
-        self._turn_over()
-        raw = self._new.get(key_range)
-        return self._old.get(key_range) if raw is None else raw
-
-    def add(self, rows: Rows) -> None:
-        """Cache the fetched rows for at most `for_s` seconds; rows found to be missing are not cached."""
-        self._turn_over()
-        self._new.update(rows.found_everywhere())
-
-    def invalidate(self, key_ranges: Iterable[RowKey]) -> None:
-        """Drop these rows from the cache: they were written."""
-        for key_range in key_ranges:
-            self._new.pop(key_range, None)
-            self._old.pop(key_range, None)
-
-    def _turn_over(self) -> None:
-        """Begin the next half period if it is time. Rows added in one half are kept to the end of the next."""
-        now_s = trio.current_time()
-        if now_s - self._since_s >= self._half_s:
-            self._old = self._new if now_s - self._since_s < 2 * self._half_s else {}
-            self._new, self._since_s = {}, now_s

@@ -9,7 +9,8 @@ What may live here: SQL, and how a key becomes a row. No connection.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from svc.kernel.store.postgresql.connection.values import byteas, int4s
@@ -85,9 +86,22 @@ def organization_of(table: str, key: bytes) -> int:
     return min(int.from_bytes(key[:4].ljust(4, b"\0")), LARGEST_ORGANIZATION)
 
 
+def split_by_organization(table: str, keys: Iterable[bytes]) -> list[tuple[int, list[bytes]]]:
+    """Return the keys by the value of their column `organization`, in their order. Keys are many and organizations few,
+    so they are split by their bytes.
+    """
+    if table not in installed().by_organization:
+        return [(0, list(keys))]
+    found: defaultdict[bytes, list[bytes]] = defaultdict(list)
+    for key in keys:
+        found[key[:4]].append(key)
+    return [(organization_of(table, stem), own) for stem, own in found.items()]
+
+
 def key_columns(table: str, keys: Sequence[bytes]) -> tuple[bytes, bytes]:
     """Return the values of the columns `organization` and `key` for these keys, as arrays."""
-    return int4s([organization_of(table, key) for key in keys]), byteas(keys)
+    organizations = {stem: organization_of(table, stem) for stem in {key[:4] for key in keys}}
+    return int4s([organizations[key[:4]] for key in keys]), byteas(keys)
 
 
 def create_table(table: str) -> tuple[bytes, bytes]:

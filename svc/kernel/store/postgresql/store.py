@@ -46,8 +46,9 @@ from svc.kernel.store.postgresql.groups import (
     UnfencedError,
     Written,
 )
+from svc.kernel.store.postgresql.recent import Fetched, RecentRows
 from svc.kernel.store.postgresql.rehearsal import rehearse
-from svc.kernel.store.postgresql.rows import RecentRows, RowKey, Rows, TooMuchMissingError
+from svc.kernel.store.postgresql.rows import RowKey, Rows, TooMuchMissingError
 from svc.kernel.store.postgresql.statistics import PostgresqlStatistics
 from svc.kernel.store.postgresql.turns import GroupTurns, Turn, Waiting
 from svc.kernel.store.postgresql.version import READ_VERSION, OtherVersionError, refuse_other
@@ -107,7 +108,7 @@ class PostgresqlStore(Store):
         self._writers, self._readers = Pool(connect, writers), Pool(connect, readers)
         self._transactions = Transactions(may_run_ahead=organizations_per_group > 1)
         self._turns = GroupTurns(writers, organizations_per_group, self._transactions.others.write_for)
-        self._recent = RecentRows(recent_s)
+        self._recent = RecentRows(recent_s, self._fetched)
         self._space = self._space_with({})
         self._used_bytes = 0
         self._lease: Lease | None = None
@@ -137,9 +138,24 @@ class PostgresqlStore(Store):
         super().close()
 
     async def query(self, read: Callable[[Snapshot], T], *, recent: bool = False) -> T:
-        """See `Store.query`. Each round trip fetches, from one state, all rows that the function is known to read."""
+        """See `Store.query`. Each round trip fetches, from one state, all rows that the function is known to read.
+        Queries that are `recent` and miss the same rows share it.
+        """
         self._counts.queries += 1
-        rows = Rows(self._recent_row if recent else self._transactions.immutable.get)
+        if not recent:
+            return await self._read(read, self._transactions.immutable.get, self._fetched_alone)
+        since_s = trio.current_time()
+        with trio.move_on_after(GIVE_UP_S):
+            return await self._read(read, self._recent_row, lambda rows: self._recent.fetched(rows, since_s))
+        raise _silent()
+
+    async def _read(
+        self,
+        read: Callable[[Snapshot], T],
+        known: Callable[[RowKey], Raw],
+        fetch: Callable[[Rows], Awaitable[list[Result] | None]],
+    ) -> T:
+        rows = Rows(known)
         for _ in range(MAX_FETCHES):
             try:
                 found = read(Snapshot(rows))
@@ -150,12 +166,13 @@ class PostgresqlStore(Store):
                     raise
             else:
                 if not rows.is_missing:
-                    if recent:
-                        self._recent.add(rows)
                     return found
             rows = rows.again()
-            with self.health.attempt():
-                rows.take(await self._patiently(partial(self._fetched, rows)))
+            results = await fetch(rows)
+            if results is None:
+                rows = Rows(known)
+            else:
+                rows.take(results)
         raise EngineError(f"a query has fetched {MAX_FETCHES} times, and asks for more")
 
     async def write(
@@ -267,7 +284,7 @@ class PostgresqlStore(Store):
             try:
                 with limit:
                     return await attempt(limit)
-                raise UnavailableError(f"the database did not respond for {GIVE_UP_S:g} seconds")
+                raise _silent()
             except (UncertainCommitError, ConnectionLostError) as error:
                 cause: Exception = error
             except SqlError as error:
@@ -289,12 +306,21 @@ class PostgresqlStore(Store):
             await trio.sleep(pause_s)
             pause_s *= 2
 
-    async def _fetched(self, rows: Rows, _limit: trio.CancelScope) -> list[Result]:
+    async def _fetched_alone(self, rows: Rows) -> list[Result]:
+        return (await self._fetched(rows)).results
+
+    async def _fetched(self, rows: Rows) -> Fetched:
+        """Fetch what is missing of the rows. Raises as `_patiently`."""
+        with self.health.attempt():
+            return await self._patiently(partial(self._fetch, rows))
+
+    async def _fetch(self, rows: Rows, _limit: trio.CancelScope) -> Fetched:
         async with self._readers.wire() as wire:
             self._counts.query_round_trips += 1
+            asked_s = trio.current_time()
             _, version, *found, _ = await wire.exchange([_BEGIN_READING, READ_VERSION, *rows.fetches(), _COMMIT])
         refuse_other(version)
-        return found
+        return Fetched(found, asked_s)
 
     def _recent_row(self, row_key: RowKey) -> Raw:
         return self._recent.get(row_key) or self._transactions.immutable.get(row_key)
@@ -350,6 +376,10 @@ class PostgresqlStore(Store):
 
     def _space_with(self, rows: dict[str, int]) -> StoreSpace:
         return StoreSpace(self.capacity_bytes(), 0, 0, {name: rows.get(name, 0) for name in installed().names})
+
+
+def _silent() -> UnavailableError:
+    return UnavailableError(f"the database did not respond for {GIVE_UP_S:g} seconds")
 
 
 def _taken_apart(writes: Sequence[Write[T]]) -> tuple[list[Job[T]], list[Hint], frozenset[LeaseEpoch]]:

@@ -39,7 +39,8 @@ def integer(raw: bytes) -> int:
 
 def int4s(values: Sequence[int]) -> bytes:
     """Return an `int4[]`, in the order of `values`. Raises as `int4`."""
-    return _header(_INT4, len(values)) + b"".join(b"\0\0\0\4" + value.to_bytes(4, signed=True) for value in values)
+    encoded = {value: b"\0\0\0\4" + int4(value) for value in set(values)}  # mostly one, the organization of many rows
+    return _header(_INT4, len(values)) + b"".join([encoded[value] for value in values])
 
 
 def int8s(values: Sequence[int]) -> bytes:

@@ -37,7 +37,6 @@ OF_PAGES, OF_ONE = 18_000, 2_500
 MORE_READS = {
     **dict.fromkeys(("listAccounts", "listVisitors", "listConsoleAccounts", "listSeenConsoleVisitors"), OF_PAGES),
     **dict.fromkeys(("getAccount", "getVisitor", "getConsoleAccount", "getConsoleLinks", "searchConsole"), OF_ONE),
-    "listConsoleVisitors": 60_000,  # of each visitor on a page the last event, which is looked for in every segment
     "listReviews": 10_000,  # 5,000 are looked at for an assignee, each by two rows
     **dict.fromkeys(("countBrowserKeys", "revokeBrowserKeys"), 4_000),  # every visitor
     "getConsoleNetworks": OF_ONE,

@@ -24,7 +24,7 @@ from svc.features.webhooks.tables import DELIVERIES, DUE, ENDPOINTS, WEBHOOK_EVE
 from svc.identify.tables import ACCOUNTS, CHALLENGES, EVENTS, IDEMPOTENCY, VELOCITY, VISITOR_COUNTS
 from svc.kernel.access.tables import KEYS
 from svc.kernel.store.schema.table import Table
-from svc.kernel.tenants.tables import LEDGER, LEDGER_DAYS
+from svc.kernel.tenants.tables import LEDGER, LEDGER_DAYS, ORGANIZATIONS
 from svc.kernel.work.clock import ClockWatch, ServiceClock
 from tests.sim.machine import Sabotage
 from tests.sim.plan import (
@@ -190,6 +190,7 @@ MUTATIONS: dict[str, tuple[Sabotage, Plan, str]] = {
         plan(BLOCK, NAMED, EraseAccount(at=9, org=0, account=1)),
         "has 1 entries, its count says otherwise",
     ),
+    "a list with entries is not named": (losing(ORGANIZATIONS, first=2), plan(BLOCK), "does not say so"),
     "a list is lost": (losing(LISTS), plan(BLOCK), "has 1 entries, its count says otherwise"),
     "rules are not in force": (
         losing(RULESETS),

@@ -15,6 +15,7 @@ from svc.features.rules.jobs import facts_now
 from svc.identify.tables import ACCOUNTS, EVENTS, VELOCITY, VISITOR_IDS
 from svc.identify.velocity.counts import LONGEST_S
 from svc.identify.velocity.record import MAX_VISITORS, AccountRecord
+from svc.kernel.tenants.queries import organization
 from svc.kernel.values.ids import HOUR_MS
 from tests.spec.automation import Automation
 from tests.spec.responses import IDENTIFY, assert_error, visit
@@ -320,7 +321,8 @@ async def test_an_account_has_an_age_from_its_real_first_day_and_none_where_it_i
         event = snapshot.get(EVENTS, live.organization.number, UUID(old["request_id"]).bytes)
         assert event is not None
         named = msgspec.structs.replace(event, account_id="a")
-        assert facts_now(snapshot, live.organization.number, named).ages.account is None
+        owner = organization(snapshot, live.organization.number)
+        assert facts_now(snapshot, owner, named).ages.account is None
 
 
 @pytest.mark.slow(0.2)

@@ -81,14 +81,14 @@ async def test_visitors_of_an_environment_are_those_with_events_in_it(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("at_once", [visitor_views.MAX_COUNTED, 7])
+@pytest.mark.parametrize("at_once", [visitor_views.KEYS_OF_A_LOOK, 7])
 async def test_each_list_and_the_page_count_every_event_of_a_visitor(
     live: Live, monkeypatch: pytest.MonkeyPatch, at_once: int
 ):
     """Also forty within 47 seconds, of which the record of the visitor counts one; in the index's tail, in its
     segments, in several environments. What is older than 30 days is not counted.
     """
-    monkeypatch.setattr(visitor_views, "MAX_COUNTED", at_once)
+    monkeypatch.setattr(visitor_views, "KEYS_OF_A_LOOK", at_once)
     console, public = Console(live), live.issue("public", "production")[1]
     staging = live.issue("public", "staging")[1]
     await came(live, public, 2)

@@ -16,10 +16,13 @@ from svc.features.checks.invariants import violations
 from svc.features.lists import jobs as transactions
 from svc.features.lists.jobs import ROWS_OF_AN_ENTRY, NewEntry
 from svc.features.lists.lists import FIRST_LISTS, MAX_AT_ONCE, MAX_ENTRIES
-from svc.features.lists.queries import contains, list_names, named_list
+from svc.features.lists.queries import contains, filled_list, list_names, named_list
 from svc.features.lists.tables import LIST_ENTRIES, LIST_EXPIRIES, LISTS
 from svc.features.retention.sweeper import sweep
+from svc.kernel.store.group import Group
+from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.steps import items_of_step
+from svc.kernel.tenants.queries import organization
 from tests.spec.automation import Automation
 from tests.spec.commands import Run, run_beside
 from tests.spec.responses import assert_error, assert_invalid, visit
@@ -73,10 +76,10 @@ def holds(live: Live, name: str, value: str | None, reads: Counter[str] | None =
     """Whether a rule would find a value in a list, by the newest state of the store; `reads` gets what it reads."""
     number = live.organization.number
     with live.found.store.read() as snapshot:
+        owner = organization(snapshot, number)
         counted = CountedReads(snapshot, Counter() if reads is None else reads)
-        found = named_list(counted, number, name)
-        assert found is not None
-        return contains(counted, number, found, value, live.clock.now_ms)
+        found = filled_list(counted, owner, name)
+        return found is not None and contains(counted, number, found, value, live.clock.now_ms)
 
 
 @contextmanager
@@ -567,7 +570,7 @@ async def test_an_address_is_in_a_list_where_one_of_its_networks_is(live: Live, 
     assert [holds(live, "networks", value) for value in inside] == [False, True, True, False, False]
 
 
-async def test_a_question_to_a_list_reads_a_row_or_two_and_one_for_each_length_of_networks(
+async def test_a_question_reads_no_row_of_an_empty_list_and_else_two_and_one_for_each_length_of_networks(
     live: Live, admin: Automation
 ):
     made = await create(admin)
@@ -575,7 +578,7 @@ async def test_a_question_to_a_list_reads_a_row_or_two_and_one_for_each_length_o
     reads: Counter[str] = Counter()
     assert not holds(live, "vip", "user-1", reads)
     assert not holds(live, "blocked_addresses", "203.0.113.7", reads)
-    assert reads == {"lists": 2}
+    assert not reads
     await add(admin, made, *(f"user-{number}" for number in range(100)))
     await add(
         admin, networks, *(f"198.51.{number}.0/24" for number in range(200)), "10.0.0.0/8", "::1", "2001:db8::/32"
@@ -826,3 +829,69 @@ async def test_an_account_that_is_erased_leaves_all_lists(live: Live, admin: Aut
     assert_error(await admin("DELETE", "/accounts/user-1"), 404, "not_found")
     with live.found.store.read() as snapshot:
         assert list(violations(snapshot)) == []
+
+
+# Which lists have entries, by the organization's row
+
+
+def named(live: Live) -> list[str]:
+    """The lists that have entries by the row, after a check of the store."""
+    with live.found.store.read() as snapshot:
+        assert list(violations(snapshot)) == []
+        return [*organization(snapshot, live.organization.number).filled_lists]
+
+
+@pytest.mark.slow(0.5)
+async def test_the_organization_names_the_lists_that_have_entries(live: Live, admin: Automation):
+    """Whatever fills or empties them."""
+    made, blocked = await create(admin), (await by_name(admin))["blocked_visitors"]["id"]
+    assert named(live) == []
+    await add(admin, made, "user-1", "user-2")
+    await add(admin, blocked, VISITOR)
+    assert named(live) == ["blocked_visitors", "vip"]
+    assert (await admin("PATCH", f"/lists/{made}", {"name": "best"})).status_code == 200
+    assert named(live) == ["best", "blocked_visitors"]
+    await admin("DELETE", f"/lists/{made}/entries", {"values": ["user-1"]})
+    assert named(live) == ["best", "blocked_visitors"]
+    assert (await admin("DELETE", f"/visitors/{VISITOR}")).status_code == 204
+    assert named(live) == ["best"]
+    await admin("DELETE", f"/lists/{made}/entries", {"values": ["user-2"]})
+    assert named(live) == []
+    await add(admin, made, "user-1", expires_at=TOMORROW)
+    live.clock.now_ms += DAY_MS
+    assert named(live) == ["best"], "what has expired and is stored counts"
+    await sweep(live.found.store, live.clock.now_ms, 365, with_passes=True)
+    assert named(live) == []
+    await add(admin, made, "user-1")
+    assert (await admin("DELETE", f"/lists/{made}")).status_code == 204
+    assert named(live) == []
+    assert not holds(live, "best", "user-1")
+
+
+async def test_a_list_whose_deletion_is_interrupted_is_named_no_more(live: Live, admin: Automation):
+    made, number = await create(admin), live.organization.number
+    await add(admin, made, *(f"user-{at}" for at in range(items_of_step(ROWS_OF_AN_ENTRY) + 1)))
+    assert live.found.store.write_now([partial(transactions.delete_list, number=number, list_id=made)]) == [False]
+    assert named(live) == []
+    again = await create(admin)
+    assert not holds(live, "vip", "user-0")
+    await add(admin, again, "user-1")
+    assert named(live) == ["vip"]
+    assert [holds(live, "vip", f"user-{at}") for at in range(3)] == [False, True, False]
+
+
+async def test_an_entry_that_comes_between_the_phases_of_a_group_is_seen(live: Live, admin: Automation):
+    """The first entry of a list, which the snapshot of the first phase does not name."""
+    number, store = live.organization.number, live.found.store
+    made = await create(admin)
+
+    def asked(transaction: Transaction) -> bool:
+        found = filled_list(transaction, organization(transaction, number), "vip")
+        return found is not None and contains(transaction, number, found, "user-1", live.clock.now_ms)
+
+    group = Group([asked])
+    with store.read() as snapshot:
+        assert group.run(snapshot.reader).outcomes == [False]
+    await add(admin, made, "user-1")
+    settled = store.engine.write(group.settle)
+    assert (settled.outcomes, settled.repeated) == ([True], 1)

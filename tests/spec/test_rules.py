@@ -522,9 +522,9 @@ async def test_rules_are_compiled_before_the_transaction_that_others_share(shop:
     known.cache_clear()
     found: list[bool] = []
 
-    def noted(transaction: Any, number: int, facts: Any) -> Any:
+    def noted(transaction: Any, owner: Any, facts: Any) -> Any:
         found.append(known.cache_info().currsize >= len(rules))
-        return decide_event(transaction, number, facts)
+        return decide_event(transaction, owner, facts)
 
     monkeypatch.setattr("svc.features.identification.transaction.decide_event", noted)
     await act(shop.live, shop.public)

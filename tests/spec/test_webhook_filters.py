@@ -19,6 +19,7 @@ from svc.features.webhooks.tables import DELIVERIES, WEBHOOK_EVENTS
 from svc.features.weights.jobs import save_weights
 from svc.identify.scoring.weights import WeightsChange
 from svc.identify.tables import EVENTS
+from svc.kernel.tenants.queries import organization
 from svc.kernel.values.ids import DAY_MS, HOUR_MS
 from tests.spec.responses import assert_error, assert_invalid, nothing_stored
 from tests.spec.subscriber import COMPLETED, URL, Subscriber, subscribing
@@ -245,7 +246,7 @@ async def test_events_about_a_stored_event_are_filtered_by_it(hooks: Subscriber)
 
     def job(transaction: Any) -> int:
         event = transaction.get(EVENTS, number, request_id.bytes)
-        facts = facts_now(transaction, number, event)
+        facts = facts_now(transaction, organization(transaction, number), event)
         event_id, now_ms = hooks.live.world.request_id(0), hooks.live.clock.now_ms
         return len(enqueue_about(transaction, number, event_id, COMPLETED, "live", {}, now_ms, lambda: facts))
 

@@ -23,8 +23,9 @@ from svc.identify.index.queries import SLOTS, SMALL, Scope, digests, scope_of
 from svc.identify.indexing import jobs as indexing
 from svc.identify.indexing.jobs import poll, step
 from svc.identify.model import Decision, ShadowMatch
+from svc.identify.queries import visitors as visitor_views
 from svc.identify.queries.events import event_page, positions, read
-from svc.identify.queries.visitors import neighbors, visitors_with
+from svc.identify.queries.visitors import Activity, neighbors, visitors_with
 from svc.identify.records import Event
 from svc.identify.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS
 from svc.kernel.store.snapshot import Snapshot, Transaction
@@ -39,7 +40,7 @@ from tests.store.test_events import (
     fired,
     record,
 )
-from tests.store.test_filters import expected, matches, some_filters
+from tests.store.test_filters import OFFSETS, expected, matches, some_filters
 from tests.support.effort import effort
 from tests.support.process import run
 from tests.support.worlds import EPOCH_MS
@@ -158,7 +159,7 @@ class Machine(RuleBasedStateMachine):
         from_ms = EPOCH_MS + chance.randrange(-5, self.now_ms - EPOCH_MS + 5)
         until_ms = from_ms + chance.randrange(1, self.now_ms - EPOCH_MS + 10)
         after = Position(chance.randrange(from_ms, until_ms), chance.randbytes(16)) if chance.random() < 0.3 else None
-        listing = Listing(from_ms, until_ms, filters, chance.choice((0, 0, 3)), chance.randrange(1, 40), after)
+        listing = Listing(from_ms, until_ms, filters, chance.choice(OFFSETS), chance.randrange(1, 40), after)
         environment = chance.choice(("staging", "development"))
         wanted = expected(self.made, environment, listing)
         with self.store.read() as snapshot:
@@ -207,6 +208,29 @@ class Machine(RuleBasedStateMachine):
         assert [tuple(one) for one in found] == [
             (name, min(times), max(times), len(times)) for name, times in sorted(seen.items())
         ]
+
+    @rule(at_once=st.sampled_from((1, 2, 9)), most_keys=st.sampled_from((1, 9, 60, 20_000)))
+    def count_visitors(self, at_once: int, most_keys: int) -> None:
+        """All parts of the counts of some visitors together, while the index is made."""
+        since_ms = EPOCH_MS + self.chance.randrange(-5, self.now_ms - EPOCH_MS + 5)
+        beyond = Position(EPOCH_MS + self.chance.randrange(self.now_ms - EPOCH_MS + 10), bytes(16))
+        wanted = self.chance.sample(VISITORS, self.chance.randrange(1, len(VISITORS)))
+        asked = {"number": 1, "environment": "staging", "visitor_ids": wanted, "since_ms": since_ms}
+        after, found = beyond, dict[str, Activity]()
+        self.patch.setattr(visitor_views, "KEYS_OF_A_LOOK", most_keys)
+        while after != visitor_views.END:
+            with self.store.read() as snapshot:
+                for behind, part in [*visitor_views.scan_activities(snapshot, after, at_once, **asked)]:
+                    after = behind
+                    found |= {each: found.get(each, Activity()).plus(more) for each, more in part.items()}
+            self.write(partial(indexed, before_ms=self.now_ms, most=1))
+        times: dict[str, list[int]] = {}
+        for _, _, given in self.made:
+            visitor_id = given.verdict.visitor_id
+            is_asked = visitor_id in wanted and given.environment == "staging"
+            if is_asked and since_ms <= given.occurred_at_ms < beyond.arrival_ms:
+                times.setdefault(visitor_id, []).append(given.occurred_at_ms)
+        assert found == {each: Activity(len(all_), min(all_), max(all_)) for each, all_ in times.items()}
 
     @invariant()
     def holds(self) -> None:

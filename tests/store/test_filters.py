@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import msgspec
 import pytest
 
 from svc.features.checks.invariants import violations
+from svc.features.erasure.visitors import purge_event
 from svc.identify.events.listing import EVERYTHING, FACETS, KINDS, LEVELS, Filters, Listing, Position
 from svc.identify.index import queries as event_index
 from svc.identify.index.queries import SEGMENT_KEYS, digest_of
@@ -30,6 +32,8 @@ from tests.support.worlds import EPOCH_MS
 
 LATER = EPOCH_MS + 10**9
 RULES = ("rul_a", "rul_b")
+OFFSETS = (0, 0, 3, 40, 100, 300)
+"""Some that pass over segments as a whole."""
 CHOICES: dict[str, tuple[str | None, ...]] = {
     "level": (None, *LEVELS),
     "visitor_id": (None, None, *VISITORS[:2]),
@@ -154,7 +158,7 @@ def test_any_filter_combination_equals_a_scan_of_every_event_page_by_page(tmp_pa
             filters = some_filters(chance)
             from_ms = EPOCH_MS + chance.randrange(-5, 40)
             listing = Listing(
-                from_ms, from_ms + chance.randrange(1, 70), filters, chance.choice((0, 0, 3)), chance.randrange(1, 9)
+                from_ms, from_ms + chance.randrange(1, 70), filters, chance.choice(OFFSETS), chance.randrange(1, 9)
             )
             environment, most_keys = chance.choice(("staging", "development")), chance.choice((1, 7, 50, 20_000))
             wanted = expected(made, environment, listing)
@@ -190,6 +194,33 @@ def test_matches_follows_the_fields():
     before = event(chance, EPOCH_MS, signals=None)
     assert EVERYTHING.matches(before)
     assert not Filters(signal="headless").matches(before), "0.1.0 kept no names"
+
+
+@pytest.mark.slow
+def test_events_before_a_page_are_passed_over_by_segments(tmp_path: Path):
+    """Three large ones and a small one. Where values are asked for, rows of slots are read for the page alone. Erased
+    events do not count, nor is one left out.
+    """
+    made = odd(3 * 4096 + 64 + 44, 2, {"visitor_kind": "human"}, visitor_kind="ai_bot")
+    gone = made[5::97]
+    with filled_store(tmp_path, *made) as store:
+        index(store)
+        store.write_now([partial(purge_event, number=1, request_id=one.bytes) for _, one, _ in gone])
+        left = [one for one in made if one not in gone]
+        with store.read() as snapshot:
+            for filters, most in (
+                (EVERYTHING, 4),
+                (Filters(kind="human"), 5),
+                (Filters(kind="human", level=LEVELS[0]), 8),
+            ):
+                fits = expected(left, "staging", Listing(EPOCH_MS, LATER, filters))
+                for offset in (0, 1, 100, 4200, 6000, 10_000, len(fits) - 3, len(fits), len(fits) + 7):
+                    counted = Counted(snapshot)
+                    page = event_page(counted, 1, "staging", Listing(EPOCH_MS, LATER, filters, offset, 10))
+                    assert page.events == fits[offset : offset + 10], (filters, offset)
+                    assert counted.touched[EVENTS.name] == len(page.events)
+                    assert counted.touched[EVENT_TAIL.name] <= 44
+                    assert counted.touched[EVENT_SEGMENTS.name] <= most, (filters, offset)
 
 
 def odd(count: int, every: int, fields: dict[str, Any], **of_others: Any) -> list[tuple[int, UUID, Event]]:

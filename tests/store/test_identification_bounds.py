@@ -14,13 +14,13 @@ import pytest
 
 from svc.features.checks.invariants import violations
 from svc.features.identification.transaction import Recorded, identify
-from svc.features.lists.jobs import NewEntry, add_entries
+from svc.features.lists.jobs import Added, NewEntry, add_entries
 from svc.features.lists.lists import first_list_id
 from svc.features.lists.tables import LIST_ENTRIES, LISTS
 from svc.features.organizations.jobs import create_organization
 from svc.features.reviews.tables import OPEN_CASES, OPEN_REVIEWS, REVIEWS, SUBJECT_REVIEWS
 from svc.features.rules.jobs import save_rules
-from svc.features.rules.ruleset import Rule
+from svc.features.rules.ruleset import FIRST, Rule, Ruleset
 from svc.features.rules.tables import RULESETS
 from svc.features.webhooks.jobs.endpoints import NewEndpoint, create_endpoint
 from svc.features.webhooks.tables import DELIVERIES, DUE, ENDPOINT_COUNTS, ENDPOINTS, WEBHOOK_EVENTS
@@ -190,7 +190,7 @@ def test_an_identification_accesses_no_more_rows_than_declared(tmp_path: Path):
     assert [most_read[name] for name in HISTORY] == [2, 1, 1, 2]
     assert [most_of_history[name] for name in HISTORY] == [1, 1, 1, 1]
     assert (most_read[VELOCITY.name], most_velocity_written) == (6, 3)
-    assert [most_read[name] for name in (*RULES, WEIGHTS.name)] == [1, 6, 1, 2]
+    assert [most_read[name] for name in (*RULES, WEIGHTS.name)] == [1, 1, 1, 2], "of six lists one has entries"
     assert (most_read[ENDPOINT_COUNTS.name], most_read[ENDPOINTS.name]) == (1, 0)
     assert (most_read[ACCOUNTS.name], most_accounts_written) == (1, 1)
     assert most_beside <= 14
@@ -312,11 +312,49 @@ def test_webhook_endpoints_cost_two_rows_each_for_each_event(
     assert len(recorded.queues) == told
     ((read, written),) = counts
     found_by = (ENDPOINT_COUNTS, ENDPOINTS, ORGANIZATIONS, LISTS, LIST_ENTRIES)
-    asked = condition is not None
-    assert [read[table.name] for table in found_by] == [1, endpoints, 2 + (told > 0), int(asked), 0]
+    assert [read[table.name] for table in found_by] == [1, endpoints, 2 + (told > 0), 0, 0]
     events = 2 if told else 0
     assert [written[table.name] for table in (WEBHOOK_EVENTS, DELIVERIES, DUE)] == [events, 2 * told, 2 * told]
     assert read[RULESETS.name] == 0
+
+
+def test_lists_that_nobody_uses_cost_no_read(tmp_path: Path):
+    """The rules of the start name all six. One rule beside them costs the row of the ruleset; a list that has an entry
+    its row, and where an entry may be looked for one more.
+    """
+    world = World.real()
+    found = open_directory(tmp_path, world.run_sync, world.entropy, durable=False, map_bytes=64 << 20)
+    reads: list[Counter[str]] = []
+
+    def prepare(transaction: Transaction) -> None:
+        create_organization(transaction, organization_id="org_x", name="x", now_ms=0, rate_limit_per_s=0)
+
+    def save(transaction: Transaction) -> None:
+        rule = Rule(id="rul_x", name="x", condition="score > 100", action="review")
+        assert isinstance(save_rules(transaction, 1, "test", 0, [*FIRST.rules, rule], "", 0), Ruleset)
+
+    def block(transaction: Transaction) -> None:
+        entry = NewEntry("0" * 20)
+        assert add_entries(transaction, 1, first_list_id(1, "blocked_visitors"), [entry], 0) == Added(1, 0)
+
+    def job(transaction: Transaction, number: int) -> None:
+        counted = Counted(transaction)
+        signals = {**report(1), "client_token": "0" * 32, "nonce": f"{number:08d}"}
+        fields = {"signals": signals, "signals_json": msgspec.json.encode(signals), "account_id": "a"}
+        given = msgspec.structs.replace(submission(number, random.Random(1)), environment="development", **fields)
+        identify(counted, assess(given, Everywhere()), Statistics())
+        reads.append(counted.read)
+
+    visits = iter(range(9))
+    for step in (prepare, save, block):
+        for each in (step, partial(job, number=next(visits)), partial(job, number=next(visits))):
+            assert found.store.write_now([each]) == [None]
+    found.store.close()
+    bare, ruled, listed = reads[1::2]
+    assert ruled - bare == {RULESETS.name: 1}
+    assert listed - ruled == {LISTS.name: 1, LIST_ENTRIES.name: 1}
+    assert not bare - ruled
+    assert not ruled - listed
 
 
 def test_a_decision_review_reads_two_rows_and_writes_five_at_most(tmp_path: Path):

@@ -14,6 +14,8 @@ import pytest
 import svc
 from bench.retention import Months
 from svc.features.checks.invariants import repeated, violations
+from svc.features.lists.jobs import remove_entries
+from svc.features.lists.tables import LISTS
 from svc.features.organizations.jobs import create_organization
 from svc.features.tables import TABLES
 from svc.features.weights.jobs import restore_weights, save_weights
@@ -283,6 +285,7 @@ def split_from(visitor: int, *, is_new: bool = True) -> Callable[[Transaction], 
         (departed, "is gone and known"),
         (split_from(999), "was split from visitor 999, a number that is not taken"),
         (split_from(1, is_new=False), "was split from a visitor and names one that was known"),
+        (change(ORGANIZATIONS, filled_lists=("vip",)), "says that the list vip has entries, which it does not have"),
         (change(HOLDINGS, active_keys=ActiveKeys(7)), "active keys, its count says 7"),
         (change(HOLDINGS, active_keys=ActiveKeys(1, (5,))), "active keys, its count says 2"),
         (put(BLOCKS, 1, b"123456789", value=EMPTY_BLOCK.with_posting(999, 1)), "names visitor 999, who is not known"),
@@ -291,6 +294,22 @@ def split_from(visitor: int, *, is_new: bool = True) -> Callable[[Transaction], 
 def test_each_violation_is_named(traffic: Store, job: Callable[[Transaction], object], sentence: str):
     assert broken_by(traffic, lambda txn: None) == []
     assert any(sentence in violation for violation in broken_by(traffic, job))
+
+
+def test_a_list_with_entries_that_its_organization_does_not_name_is_a_violation(toured: Store):
+    """One without entries may be named: it costs a read."""
+
+    def empties(transaction: Transaction) -> None:
+        (number, name), found = first(transaction, LISTS)
+        assert transaction.get(ORGANIZATIONS, number).filled_lists == (name,)
+        remove_entries(transaction, number, found.id, ["203.0.113.0/24"], 0)
+        owner = transaction.get(ORGANIZATIONS, number)
+        assert owner.filled_lists == ()
+        transaction.put(ORGANIZATIONS, (number,), msgspec.structs.replace(owner, filled_lists=(name,)))
+
+    (violation,) = broken_by(toured, change(ORGANIZATIONS, filled_lists=()))
+    assert "has entries, organization 1 does not say so" in violation
+    assert broken_by(toured, empties) == []
 
 
 SITE = 77

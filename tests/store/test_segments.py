@@ -86,6 +86,16 @@ def test_a_lookup_bisects_the_segment(model: Model, bound: tuple[int, bytes], di
     assert found == sorted(here for here, own in model.items() if digest in own)
 
 
+@given(models, st.lists(st.integers(0, 30), max_size=6), st.integers(0, 24), st.integers(0, 24))
+def test_living_events_are_found_whether_or_not_some_were_erased(model: Model, gone: list[int], low: int, high: int):
+    slots = Slots(run_of(model).slots)
+    for index in gone:
+        if index < len(slots):
+            slots = slots.without(index)
+    low, high = min(low, len(slots)), min(high, len(slots))
+    assert list(slots.living_between(low, high)) == [index for index, _ in slots.living() if low <= index < high]
+
+
 def test_the_bytes_are_pinned():
     run = joined([of_one((1, b"a" * 16), Digests((1, 258))), of_one((2, b"b" * 16), Digests((258,)))])
     assert packed(run.slots, run.postings).pack().hex() == (

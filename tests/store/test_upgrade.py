@@ -17,7 +17,7 @@ import svc
 from svc.features.backup import snapshots
 from svc.features.backup.restore import Restoring, restore
 from svc.features.checks.verification import Verification
-from svc.features.lists.tables import LIST_ENTRIES
+from svc.features.lists.tables import LIST_ENTRIES, LISTS
 from svc.features.schema import SCHEMA
 from svc.features.tables import TABLES
 from svc.features.upgrade import upgrade as upgrading
@@ -36,7 +36,7 @@ from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.steps import QUIET
 from svc.kernel.store.store import StoreFullError
 from svc.kernel.store.tables import META
-from svc.kernel.tenants.tables import BALANCES
+from svc.kernel.tenants.tables import BALANCES, ORGANIZATIONS
 from svc.kernel.values.errors import DirectoryError
 from svc.world import World
 from tests.domain.matching_world import features_of
@@ -282,3 +282,14 @@ def test_the_upgrade_to_version_8_clears_the_second_rows_of_lists(tmp_path: Path
     ):
         assert snapshot.count(marks) == 0
         assert snapshot.count(LIST_ENTRIES) == known["rows"]["list_entries"]
+
+
+@pytest.mark.parametrize("version", [7, 8])
+def test_the_upgrade_to_version_9_names_the_lists_that_have_entries(version: int, tmp_path: Path):
+    directory, _ = unpack(RELEASED / "unreleased" / f"store-{version}.tar.xz", tmp_path)
+    upgrade(directory, WORLD.run_sync, map_bytes=MAP_BYTES, program="test", now_ms=WORLD.now_ms, copy=False)
+    with read_only(directory / "store", live=True) as store, store.read() as snapshot:
+        named = [owner.filled_lists for _, owner in snapshot.scan(ORGANIZATIONS)]
+        filled = [name for (_, name), found in snapshot.scan(LISTS) if found.entries]
+    assert named == [("blocked_addresses",)]
+    assert filled == ["blocked_addresses"]

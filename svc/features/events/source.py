@@ -16,11 +16,11 @@ import click
 from svc.command.data_directory import Readable, account, read_through
 from svc.command.output import TimestampType, settings
 from svc.features.feed.feed import refused_filters
-from svc.identify.events.listing import FILTERS, KINDS, LEVELS, Filters, Listing
+from svc.identify.events.listing import FILTERS, KINDS, LEVELS, Filters, Listing, Position
 from svc.identify.matching import Visitor
 from svc.identify.model import LABELS, RULE_ACTIONS
 from svc.identify.queries.events import EventMatch, UnreadableEvent, positions, read_all, scan_events
-from svc.identify.queries.visitors import Activity, counted_from_ms, scan_activity, sum_of
+from svc.identify.queries.visitors import Activity, counted_from_ms, scan_activities, sum_of
 from svc.identify.scoring.signals import CATALOGUE
 from svc.kernel.net.addresses import parse_ip
 from svc.kernel.values.fields import ENVIRONMENTS, Environment
@@ -209,11 +209,13 @@ def activity_of(store: Readable, number: int, visitor_id: str, record: Visitor |
     The events are counted in parts, each in its own snapshot.
     """
     since_ms = counted_from_ms(record, oldest_ms(now_ms))
-    listing = Listing(since_ms, now_ms + 1, Filters(visitor_id=visitor_id))
-    scans = (
-        partial(scan_activity, number=number, environment=environment, listing=listing) for environment in ENVIRONMENTS
+    scan = partial(scan_activities, number=number, visitor_ids=(visitor_id,), since_ms=since_ms)
+    parts = (
+        counted
+        for environment in ENVIRONMENTS
+        for _, counted in read_through(store, partial(scan, environment=environment), Position(now_ms + 1, bytes(16)))
     )
-    return sum_of(counted for scan in scans for _, counted in read_through(store, scan, listing.start.after))
+    return sum_of(each for counted in parts for each in counted.values())
 
 
 class Stretch(NamedTuple):

@@ -124,13 +124,14 @@ def _velocity(snapshot: Snapshot, submission: Submission, subject: Subject, subj
 
 
 def _rules(snapshot: Snapshot, submission: Submission) -> None:
-    """Read the lists that the organization's rules name."""
+    """Read the lists with entries that the organization's rules name."""
     organization = snapshot.get(ORGANIZATIONS, submission.organization)
     if organization is None or not organization.has_rules:
         return
     ruleset = snapshot.get(RULESETS, submission.organization, KINDS.index(kind_of(submission.environment))) or FIRST
     for name in ruleset.prepared.lists:
-        snapshot.has(LISTS, submission.organization, name)
+        if name in organization.filled_lists:
+            snapshot.has(LISTS, submission.organization, name)
 
 
 def _history(snapshot: Snapshot, number: int, seen: HistoryEvidence) -> None:

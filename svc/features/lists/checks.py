@@ -9,6 +9,7 @@ from svc.features.lists.lists import FIRST_LISTS, StoredList, entry_key, first_l
 from svc.features.lists.tables import LIST_ENTRIES, LIST_EXPIRIES, LISTS
 from svc.kernel.store.schema.key_parts import LIST_ID, moment
 from svc.kernel.store.snapshot import Snapshot
+from svc.kernel.tenants.queries import organization
 
 
 def list_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
@@ -16,17 +17,34 @@ def list_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
     retention deletes them; one of the six that every organization has is never deleted, and without a row it is empty.
     """
     lists: dict[str, StoredList] = {found.id: found for found in (first_list(number, name) for name in FIRST_LISTS)}
+    rows: dict[str, StoredList] = {}
     stored_ids: set[str] = set()
     for (_, name), stored in snapshot.scan(LISTS, number):
         if stored.name != name or stored.id in stored_ids:
             yield f"list {stored.id} of organization {number} is not the one named {name}"
         stored_ids.add(stored.id)
-        lists[stored.id] = stored
+        rows[name] = lists[stored.id] = stored
+    yield from _mismarked(snapshot, number, rows)
     yield from _miscounted(snapshot, number, lists)
     for _, expires_at_ms, raw_list, key in snapshot.scan_keys(LIST_EXPIRIES, (number,), (number + 1,)):
         entry = snapshot.get(LIST_ENTRIES, number, raw_list, key)
         if entry is None or entry.expires_at_ms != expires_at_ms:
             yield f"at {moment(expires_at_ms)} an entry of organization {number} expires that does not say so"
+
+
+def _mismarked(snapshot: Snapshot, number: int, rows: dict[str, StoredList]) -> Iterator[str]:
+    """Yield where the organization's row does not name a list that has entries, or names one without a row. That one
+    has become empty is no fault.
+    """
+    owner = organization(snapshot, number)
+    if owner.removed_at_ms is not None:
+        return
+    for name, found in rows.items():
+        if found.entries and name not in owner.filled_lists:
+            yield f"list {found.id} has entries, organization {number} does not say so"
+    for name in owner.filled_lists:
+        if name not in rows:
+            yield f"organization {number} says that the list {name} has entries, which it does not have"
 
 
 def _miscounted(snapshot: Snapshot, number: int, lists: dict[str, StoredList]) -> Iterator[str]:

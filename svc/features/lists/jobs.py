@@ -1,7 +1,8 @@
 """Transactions of lists and their entries: make, change, delete, erase and expire (decisions 12).
 
 A list counts its entries, and of one of addresses how many there are of each length of networks, so that rules ask for
-no others. An entry that expires has a row of `list_expiries`, too.
+no others. Its organization's row says whether it has any, by the transaction that adds the first one or deletes the
+last. An entry that expires has a row of `list_expiries`, too.
 """
 
 from __future__ import annotations
@@ -25,10 +26,12 @@ from svc.features.lists.queries import (
     stored_entry,
 )
 from svc.features.lists.tables import LIST_ENTRIES, LIST_EXPIRIES, LISTS
-from svc.features.rules.jobs import is_named, mark_has_rules
+from svc.features.rules.jobs import is_named
 from svc.kernel.store.schema.key_parts import LIST_ID
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.steps import items_of_step
+from svc.kernel.tenants.queries import organization
+from svc.kernel.tenants.tables import ORGANIZATIONS
 from svc.kernel.values.refusals import Refusal
 
 ROWS_OF_AN_ENTRY = 4
@@ -78,7 +81,7 @@ def rename_list(transaction: Transaction, number: int, list_id: str, name: str, 
     if name in lists_of(transaction, number):
         return Refusal("list_exists")
     renamed = msgspec.structs.replace(found, name=name, updated_at_ms=now_ms)
-    transaction.delete(LISTS, number, found.name)
+    _drop(transaction, number, found)
     _keep(transaction, number, renamed)
     return renamed
 
@@ -93,7 +96,7 @@ def delete_list(transaction: Transaction, number: int, list_id: str) -> bool | R
     refusal = _bound(transaction, number, found)
     if refusal is not None:
         return refusal
-    transaction.delete(LISTS, number, found.name)
+    _drop(transaction, number, found)
     return continue_deletion(transaction, number, list_id)
 
 
@@ -105,7 +108,29 @@ def continue_deletion(transaction: Transaction, number: int, list_id: str) -> bo
 
 def _keep(transaction: Transaction, number: int, found: StoredList) -> None:
     transaction.put(LISTS, (number, found.name), found)
-    mark_has_rules(transaction, number)
+    _mark(transaction, number, found.name, is_filled=found.entries > 0)
+
+
+def _drop(transaction: Transaction, number: int, found: StoredList) -> None:
+    transaction.delete(LISTS, number, found.name)
+    _mark(transaction, number, found.name, is_filled=False)
+
+
+def _mark(transaction: Transaction, number: int, name: str, *, is_filled: bool) -> None:
+    """Write in the organization's row whether the list has entries, if that is new, and that rules may decide."""
+    owner = organization(transaction, number)
+    others = [each for each in owner.filled_lists if each != name]
+    filled = tuple(sorted([*others, name] if is_filled else others))
+    marked = msgspec.structs.replace(owner, has_rules=True, filled_lists=filled)
+    if marked != owner:
+        transaction.put(ORGANIZATIONS, (number,), marked)
+
+
+def mark_filled_lists(transaction: Transaction, number: int) -> None:
+    """Write in the organization's row which of its lists have entries, by their counts."""
+    for name, found in lists_of(transaction, number).items():
+        if found.entries:
+            _mark(transaction, number, name, is_filled=True)
 
 
 def _bound(transaction: Transaction, number: int, found: StoredList) -> Refusal | None:

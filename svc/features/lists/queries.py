@@ -1,4 +1,5 @@
-"""Lists as they are read: by rules, of which each question costs two rows, and by the API and the command line.
+"""Lists as they are read: by rules, of which a question costs nothing, or two rows where the list has entries, and by
+the API and the command line.
 
 The six lists that every organization has are there for all of these, whether or not they have a row.
 """
@@ -22,14 +23,28 @@ from svc.features.lists.lists import (
     key_prefix,
 )
 from svc.features.lists.tables import LIST_ENTRIES, LIST_EXPIRIES, LISTS
+from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.key_parts import LIST_ID
 from svc.kernel.store.snapshot import Snapshot
+from svc.kernel.tenants.organization import Organization
 
 
 def named_list(snapshot: Snapshot, number: int, name: str) -> StoredList | None:
     """Return a list of the organization by its name; `None` if there is none. One row is read."""
     found = snapshot.get(LISTS, number, name) if is_list_name(name) else None
     return first_list(number, name) if found is None and name in FIRST_LISTS else found
+
+
+def filled_list(snapshot: Snapshot, owner: Organization, name: str) -> StoredList | None:
+    """Return a list of an organization, whose row is the one in this snapshot, if it has entries by that row; else
+    `None`, and nothing is read. Raises `CorruptionError` for a list that should have entries and is missing.
+    """
+    if name not in owner.filled_lists:
+        return None
+    found = snapshot.get(LISTS, owner.number, name)
+    if found is None:
+        raise CorruptionError(f"the list {name} is missing, and its organization says that it has entries")
+    return found
 
 
 def contains(snapshot: Snapshot, number: int, found: StoredList, value: str | None, now_ms: int) -> bool:

@@ -52,6 +52,7 @@ from svc.kernel.net.trace_context import TraceContext
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.steps import STEP_ROWS
+from svc.kernel.tenants.queries import organization
 from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.values.refusals import Refusal, invalid
 
@@ -159,7 +160,7 @@ def _tell(
 
     def facts() -> Facts | None:
         event = transaction.get(EVENTS, number, review.request_id)
-        return None if event is None else facts_now(transaction, number, event)
+        return None if event is None else facts_now(transaction, organization(transaction, number), event)
 
     row = review_row(review)
     return enqueue_about(transaction, number, event_id, event_type, environment, row, at_ms, facts, trace=trace)

@@ -1,8 +1,9 @@
 """Rules in transactions: what the ruleset in force makes of an event, and how a ruleset is saved (decisions 13).
 
-Bounds: one row is read for the ruleset, and for each list that a rule names what `lists/queries.py` says. An
-organization that has saved no rules and has used no list says so in its own row, and no other is read. Where a
-condition names labels, two rows are read for the visitor or the account.
+Bounds: one row is read for the ruleset, and for each list that a rule names and that has entries what
+`lists/queries.py` says. An organization says in its own row which lists these are, and whether it has saved rules or
+used a list at all: otherwise no other row is read. Where a condition names labels, two rows are read for the visitor or
+the account.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Literal, NamedTuple, TypeVar
 import msgspec
 
 from svc.features.labels.queries import labels_of
-from svc.features.lists.queries import asked_prefixes, contains, lists_of, named_list
+from svc.features.lists.queries import asked_prefixes, contains, filled_list, lists_of
 from svc.features.rules.checking import ListPrefixes, check_rules, filter_problem, unsavable
 from svc.features.rules.explanation import Term, explain
 from svc.features.rules.language.conditions import known
@@ -40,8 +41,8 @@ from svc.identify.queries.velocity import KnownAccount, known_account, read_acco
 from svc.identify.records import Event
 from svc.identify.tables import VISITOR_IDS, VISITORS
 from svc.identify.velocity.counts import KINDS, EnvironmentKind, kind_of
-from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.tenants.organization import Organization
 from svc.kernel.tenants.queries import organization
 from svc.kernel.tenants.tables import ORGANIZATIONS
 from svc.kernel.values.ids import DAY_MS
@@ -59,33 +60,24 @@ def ruleset_in_force(snapshot: Snapshot, number: int, kind: EnvironmentKind) -> 
     return snapshot.get(RULESETS, number, KINDS.index(kind)) or FIRST
 
 
-def mark_has_rules(transaction: Transaction, number: int) -> None:
-    """Record that the organization has rules or lists of its own, so that its identifications evaluate them from now
-    on.
-    """
+def _mark_has_rules(transaction: Transaction, number: int) -> None:
+    """Record that the organization has saved rules, so that its identifications evaluate them from now on."""
     found = organization(transaction, number)
     if not found.has_rules:
         transaction.put(ORGANIZATIONS, (number,), msgspec.structs.replace(found, has_rules=True))
 
 
 def facts_of(
-    snapshot: Snapshot,
-    number: int,
-    event: Event,
-    visitor_first_s: int | None,
-    account: KnownAccount,
-    *,
-    in_force: bool = True,
+    snapshot: Snapshot, owner: Organization, event: Event, visitor_first_s: int | None, account: KnownAccount
 ) -> Facts:
-    """Return the facts about an event that conditions are evaluated on. `visitor_first_s`: since when the visitor is
-    known (Unix seconds); `account`: what is known of its account. Each list that a condition names is looked up once;
-    conditions `in_force` name only lists that exist.
+    """Return the facts about an event of the organization `owner`, whose row is the one in this snapshot, that
+    conditions are evaluated on. `visitor_first_s`: since when the visitor is known (Unix seconds); `account`: what is
+    known of its account. Each list that a condition names is looked up once.
     """
     at_s = event.occurred_at_ms // 1000
     ages = Ages(_days(visitor_first_s, at_s), _days(account.first_s, at_s))
-    ask = partial(_is_listed, snapshot, number, event, _ListReads(), is_verified=account.is_verified, in_force=in_force)
-    in_list = _asked_once(ask)
-    return Facts(event, ages, in_list, _asked_once(partial(_labels, snapshot, number, event)))
+    in_list = _asked_once(partial(_is_listed, snapshot, owner, event, _ListReads(), is_verified=account.is_verified))
+    return Facts(event, ages, in_list, _asked_once(partial(_labels, snapshot, owner.number, event)))
 
 
 class _ListReads:
@@ -118,22 +110,23 @@ def _labels(snapshot: Snapshot, number: int, event: Event, subject: Literal["vis
     return labels_of(snapshot, number, kind_of(event.environment), subject, subject_id).names
 
 
-def decide_event(snapshot: Snapshot, number: int, facts: Facts) -> Decided:
-    """Return the decision of the ruleset in force on these facts."""
-    if not organization(snapshot, number).has_rules:
+def decide_event(snapshot: Snapshot, owner: Organization, facts: Facts) -> Decided:
+    """Return the decision of the ruleset in force on these facts; `owner` as of `facts_of`."""
+    if not owner.has_rules:
         return NOTHING_DECIDED
-    return evaluate(ruleset_in_force(snapshot, number, kind_of(facts.event.environment)).prepared, facts)
+    return evaluate(ruleset_in_force(snapshot, owner.number, kind_of(facts.event.environment)).prepared, facts)
 
 
-def decide_by(snapshot: Snapshot, number: int, tried: Prepared, event: Event) -> Decided:
-    """Return the decision that rules would make now on a stored event."""
-    return evaluate(tried, facts_now(snapshot, number, event))
+def decide_by(snapshot: Snapshot, owner: Organization, tried: Prepared, event: Event) -> Decided:
+    """Return the decision that rules would make now on a stored event; `owner` as of `facts_of`."""
+    return evaluate(tried, facts_now(snapshot, owner, event))
 
 
-def facts_now(snapshot: Snapshot, number: int, event: Event) -> Facts:
+def facts_now(snapshot: Snapshot, owner: Organization, event: Event) -> Facts:
     """Return the facts of a stored event, with its velocity and the lists as they are now; a visitor that was deleted
-    meanwhile contributes none.
+    meanwhile contributes none. `owner` as of `facts_of`.
     """
+    number = owner.number
     visitor = snapshot.get(VISITOR_IDS, number, event.verdict.visitor_id.encode())
     found = None if visitor is None else snapshot.get(VISITORS, number, visitor)
     at_s = event.occurred_at_ms // 1000
@@ -141,7 +134,7 @@ def facts_now(snapshot: Snapshot, number: int, event: Event) -> Facts:
     if event.account_id is not None:
         record = read_account(snapshot, number, event.environment, event.account_id)
     first_s = None if found is None else found.first_seen_s
-    return facts_of(snapshot, number, event, first_s, known_account(record, visitor, at_s), in_force=False)
+    return facts_of(snapshot, owner, event, first_s, known_account(record, visitor, at_s))
 
 
 class ExplainedRule(NamedTuple):
@@ -161,7 +154,7 @@ def explained(
     for the rule with the id `wanted`, for the rule that decided, and for the first `most` others that match. Blocks the
     loop for some milliseconds.
     """
-    facts = facts_now(snapshot, number, event)
+    facts = facts_now(snapshot, organization(snapshot, number), event)
     decided = None if event.verdict.decision is None else event.verdict.decision.rule_id
     found: list[ExplainedRule] = []
     for rule in ruleset.rules:
@@ -180,25 +173,13 @@ def _days(first_s: int | None, at_s: int) -> int | None:
 
 
 def _is_listed(
-    snapshot: Snapshot,
-    number: int,
-    event: Event,
-    reads: _ListReads,
-    name: str,
-    *,
-    is_verified: bool,
-    in_force: bool = False,
+    snapshot: Snapshot, owner: Organization, event: Event, reads: _ListReads, name: str, *, is_verified: bool
 ) -> bool:
     """Return whether the event's value is in a list that a rule names, and may be relied on (`may_be_trusted`). Raises
-    `TooExpensiveError`, and `CorruptionError` for a missing list that a rule `in_force` names, which keeps it from
-    being deleted.
+    `TooExpensiveError`, and as `filled_list` does.
     """
-    found = named_list(snapshot, number, name)
-    if found is None:
-        if in_force:
-            raise CorruptionError(f"the list {name} is missing, and a rule names it")
-        return False
-    if not may_be_trusted(name, event, is_verified=is_verified):
+    found = filled_list(snapshot, owner, name)
+    if found is None or not may_be_trusted(name, event, is_verified=is_verified):
         return False
     reads.take(asked_prefixes(found))
     value = {
@@ -210,7 +191,7 @@ def _is_listed(
         "origin": event.origin,
         "tag": event.tag,
     }[found.kind]
-    return contains(snapshot, number, found, value, event.occurred_at_ms)
+    return contains(snapshot, owner.number, found, value, event.occurred_at_ms)
 
 
 def save_rules(
@@ -235,7 +216,7 @@ def save_rules(
     if before.revision > MAX_REVISIONS:  # the first one stays: it tells that others were saved
         transaction.delete(RULESET_HISTORY, number, place, before.revision - MAX_REVISIONS)
     transaction.put(RULESETS, (number, place), saved)
-    mark_has_rules(transaction, number)
+    _mark_has_rules(transaction, number)
     return saved
 
 

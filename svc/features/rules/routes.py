@@ -36,6 +36,7 @@ from svc.identify.queries.events import EventPosition, hours
 from svc.identify.records import Event
 from svc.identify.velocity.counts import KINDS, EnvironmentKind, kind_of
 from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.tenants.queries import organization
 from svc.kernel.values.fields import ENVIRONMENTS, Environment, RequestId, about, id_form
 from svc.kernel.values.ids import DAY_MS
 from svc.kernel.values.refusals import Refusal
@@ -308,8 +309,9 @@ def _decided(
     number: int, tried: Prepared, snapshot: Snapshot, places: Sequence[EventPosition]
 ) -> Iterator[tuple[UUID, Event, Decided] | None]:
     """Yield what the rules decide about each of these events; `None` for one that is gone."""
+    owner = organization(snapshot, number)
     for each in events.read_each(snapshot, places):
-        yield None if each is None else (each.request_id, each.event, decide_by(snapshot, number, tried, each.event))
+        yield None if each is None else (each.request_id, each.event, decide_by(snapshot, owner, tried, each.event))
 
 
 def _previewed(tally: _Tally, sent_rules: Sequence[RuleFields], tried: Ruleset, kind: EnvironmentKind) -> RulesPreview:

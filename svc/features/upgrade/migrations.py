@@ -14,6 +14,7 @@ from contextlib import suppress
 import msgspec
 
 from svc.features.accounts.jobs import build_records
+from svc.features.lists.jobs import mark_filled_lists
 from svc.features.webhooks.queries import attempt_index_keys
 from svc.features.webhooks.tables import ATTEMPTS
 from svc.identify.indexing.jobs import rebuild_indexes
@@ -88,6 +89,12 @@ def _eighth_version(transaction: Transaction) -> None:
     _clear(transaction, "list_marks")
 
 
+def _ninth_version(transaction: Transaction) -> None:
+    """Version 9: an organization's row says which of its lists have entries (ADR 212)."""
+    for (number,) in list(transaction.scan_keys(ORGANIZATIONS, (0,))):
+        mark_filled_lists(transaction, number)
+
+
 def _clear(transaction: Transaction, *names: str) -> None:
     for name in names:
         with suppress(KeyError):  # of a store that never had it
@@ -145,5 +152,6 @@ MIGRATIONS: dict[int, Migration] = {
     6: _sixth_version,
     7: _seventh_version,
     8: _eighth_version,
+    9: _ninth_version,
 }
 """By the version that each leads to."""

@@ -10,7 +10,6 @@ from functools import partial
 from typing import NamedTuple
 
 import msgspec
-import trio
 from msgspec import UNSET, UnsetType
 
 from svc.features.erasure.accounts import continue_account_erasure, erase_account
@@ -29,7 +28,7 @@ from svc.features.events.console_bodies import (
 from svc.features.events.routes import find_events
 from svc.http.callers.limits import Turn
 from svc.http.change import change
-from svc.http.listing import read_page
+from svc.http.listing import read_behind, read_page
 from svc.http.route import ORGANIZATION, Call, Route, Services, console_route
 from svc.identify.events.event_row import event_row
 from svc.identify.events.listing import (
@@ -57,7 +56,7 @@ from svc.kernel.values.fields import ENVIRONMENTS, Environment
 from svc.kernel.values.ids import is_visitor_id
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.struct_fields import present, sent
-from svc.kernel.work.slices import all_in_slices, scanned
+from svc.kernel.work.slices import Scan, all_in_slices, scanned
 
 
 async def erase(services: Services, call: Call) -> Refusal | None:
@@ -105,6 +104,8 @@ async def erase_an_account(services: Services, call: Call) -> Refusal | None:
 EVENTS_SHOWN = 50
 EVENTS_LOOKED_AT = 200
 TAGS_SHOWN = 50
+VISITORS_AT_ONCE = 200
+"""Whose events are counted together: so many find each row of a segment useful."""
 MAX_VISITORS = 1000
 """That are looked at for one page: an environment with few of them gets a short page and a cursor."""
 
@@ -117,6 +118,8 @@ class Found(NamedTuple):
     """`None` for one that cannot be recognized."""
     matching_events: int | UnsetType = UNSET
     """Events with the tag or the address that was asked for."""
+    position: bytes = b""
+    """In the list of all visitors."""
 
 
 _NO_VISITOR = "The organization has no such visitor, or it was erased."
@@ -130,18 +133,39 @@ async def list_visitors(services: Services, call: Call) -> VisitorsBody | Refusa
     number, filters = call.organization.number, _filters(query)
     if isinstance(filters, Refusal):
         return filters
-    if filters is not None:
-        environment: Environment = "production" if query.environment is UNSET else query.environment
-        scan = partial(_seen_with, number=number, environment=environment, filters=filters)
-    else:
-        since_ms = call.at_ms - services.event_retention_ms
-        scan = partial(_created, number=number, environment=sent(query.environment), since_ms=since_ms)
     bound = bound_to(sent(query.environment), filters)
     cursors = Cursors(services.webhooks.cursors_key, "visitors", number, bound)
+    if filters is None:
+        return await _created_page(services, call, cursors)
+    environment: Environment = "production" if query.environment is UNSET else query.environment
+    scan = partial(_seen_with, number=number, environment=environment, filters=filters)
     page = await read_page(services, cursors, query, scan, most=MAX_VISITORS)
     if isinstance(page, Refusal):
         return page
-    return VisitorsBody(await _rows(services, call, number, page.rows), page.next_cursor)
+    rows = await _rows(services, call, page.rows)
+    return VisitorsBody(tuple(row for _, row in rows), page.next_cursor)
+
+
+async def _created_page(services: Services, call: Call, cursors: Cursors) -> VisitorsBody | Refusal:
+    """Return a page of visitors, most recently created first; with an environment, only those with events in it. The
+    counts that a row shows say whether they have any, for some visitors together: for more of them each time that the
+    page is not full.
+    """
+    query: VisitorsQuery = call.query
+    behind = b"" if query.cursor is UNSET else cursors.read(query.cursor)
+    if behind is None:
+        return invalid("cursor", "invalid_cursor", "query")
+    scan = partial(_created, number=call.organization.number)
+    rows: list[tuple[Found, VisitorRow]] = []
+    looked_at, at_once = 0, query.limit + 1
+    while behind is not None and len(rows) <= query.limit and looked_at < MAX_VISITORS:
+        found, behind = await read_behind(services, scan, behind, at_once)
+        rows += await _rows(services, call, found, sent(query.environment))
+        looked_at, at_once = looked_at + len(found), min(2 * at_once, VISITORS_AT_ONCE)
+    if len(rows) > query.limit:
+        behind = rows[query.limit - 1][0].position
+    cursor = UNSET if behind is None else cursors.write(behind)
+    return VisitorsBody(tuple(row for _, row in rows[: query.limit]), cursor)
 
 
 def _filters(query: VisitorsQuery) -> Filters | Refusal | None:
@@ -156,27 +180,33 @@ def _filters(query: VisitorsQuery) -> Filters | Refusal | None:
     return invalid("ip_address", "invalid_value", "query") if address is None else Filters(ip_address=address)
 
 
-async def _rows(services: Services, call: Call, number: int, page: Sequence[Found]) -> tuple[VisitorRow, ...]:
-    """Return a row for each visitor that has not been erased meanwhile."""
-    rows: list[VisitorRow] = []
-    for visitor_id, record, matching in page:
-        counted = await activity_of(services, call, number, visitor_id, record)
-        total = sum_of(counted.values())
-        times = seen(record, total)
+async def _rows(
+    services: Services, call: Call, page: Sequence[Found], environment: Environment | None = None
+) -> list[tuple[Found, VisitorRow]]:
+    """Return a row for each visitor that has not been erased meanwhile and has events in the environment, if one is
+    given.
+    """
+    rows: list[tuple[Found, VisitorRow]] = []
+    counted = await activities_of(services, call, page)
+    for found in page:
+        visitor_id = found.visitor_id
+        if environment is not None and visitor_id not in counted[environment]:
+            continue
+        total = sum_of(of_visitors[visitor_id] for of_visitors in counted.values() if visitor_id in of_visitors)
+        times = seen(found.record, total)
         if times:
-            rows.append(VisitorRow(visitor_id=visitor_id, events=total.events, matching_events=matching, **times))
-        await trio.lowlevel.checkpoint()
-    return tuple(rows)
+            matching = found.matching_events
+            row = VisitorRow(visitor_id=visitor_id, events=total.events, matching_events=matching, **times)
+            rows.append((found, row))
+    return rows
 
 
-def _created(
-    snapshot: Snapshot, after: bytes, count: int, *, number: int, environment: Environment | None, since_ms: int
-) -> Iterator[tuple[bytes, Found | None]]:
-    """Yield visitors, most recently created first; `None` for one without events in the given environment."""
+def _created(snapshot: Snapshot, after: bytes, count: int, *, number: int) -> Iterator[tuple[bytes, Found]]:
+    """Yield visitors, most recently created first."""
     before = int.from_bytes(after) if after else None
     for visitor, record in visitor_views.visitors(snapshot, number, before, count):
-        is_meant = environment is None or visitor_views.has_events_in(snapshot, number, environment, record, since_ms)
-        yield visitor.to_bytes(4), Found(record.visitor_id, record) if is_meant else None
+        position = visitor.to_bytes(4)
+        yield position, Found(record.visitor_id, record, position=position)
 
 
 def _seen_with(
@@ -206,7 +236,10 @@ async def read_visitor(services: Services, call: Call) -> VisitorBody | Refusal:
     if record is None and not found:
         return Refusal("not_found", explanation=_NO_VISITOR)
     visits = await visits_of(services, number, found[:EVENTS_SHOWN])
-    counted = await activity_of(services, call, number, visitor_id, record)
+    counted = {
+        of: found.get(visitor_id, Activity())
+        for of, found in (await activities_of(services, call, [Found(visitor_id, record)])).items()
+    }
     total = sum_of(counted.values())
     times = seen(record, total)
     if not times:
@@ -258,27 +291,37 @@ def _behind(
     return next_cursor(Asked(visitor=listing.filters.visitor_id), listing, resume, scope)
 
 
-async def activity_of(
-    services: Services, call: Call, number: int, visitor_id: str, record: Visitor | None
-) -> dict[Environment, Activity]:
-    """Return the events of a visitor that are kept, by environment. `record`: what the store has of it; `None` for one
-    that cannot be recognized.
+async def activities_of(
+    services: Services, call: Call, visitors: Sequence[Found]
+) -> dict[Environment, dict[str, Activity]]:
+    """Return the activity of visitors in the events that are kept, by environment and id; those without events are left
+    out. The index of events is read once for all of them, from when the first of them was known.
     """
-    since_ms = visitor_views.counted_from_ms(record, call.at_ms - services.event_retention_ms)
-    listing = Listing(since_ms, call.at_ms + 1, Filters(visitor_id=visitor_id))
+    kept_ms = call.at_ms - services.event_retention_ms
+    since_ms = min((visitor_views.counted_from_ms(found.record, kept_ms) for found in visitors), default=kept_ms)
+    scan = partial(
+        visitor_views.scan_activities,
+        number=call.organization.number,
+        visitor_ids=[found.visitor_id for found in visitors],
+        since_ms=since_ms,
+    )
+    beyond = Position(call.at_ms + 1, bytes(16))
     return {
-        environment: await _counted(services, call.turn, number, environment, listing) for environment in ENVIRONMENTS
+        environment: await _counted(services, call.turn, partial(scan, environment=environment), beyond)
+        for environment in ENVIRONMENTS
     }
 
 
-async def _counted(services: Services, turn: Turn, number: int, environment: Environment, listing: Listing) -> Activity:
-    """Return the activity in an environment. A count of more than one slice holds the request's turn."""
-    scan = partial(visitor_views.scan_activity, number=number, environment=environment, listing=listing)
-    found = Activity()
-    slices = scanned(services.world, services.store, scan, listing.start.after)
+async def _counted(
+    services: Services, turn: Turn, scan: Scan[Position, dict[str, Activity]], beyond: Position
+) -> dict[str, Activity]:
+    """Return the sums of a scan. A count of more than one slice holds the request's turn."""
+    found: dict[str, Activity] = {}
+    slices = scanned(services.world, services.store, scan, beyond)
     async with AsyncExitStack() as stack:
         async for some in await stack.enter_async_context(aclosing(slices)):
-            found = sum_of((found, *(counted for _, counted in some)))
+            for _, counted in some:
+                found |= {each: found.get(each, Activity()).plus(more) for each, more in counted.items()}
             if some[-1][0] != visitor_views.END:
                 await stack.enter_async_context(turn.held())
     return found

@@ -5,12 +5,12 @@ a segment (`jobs.py`), whenever that may be: each event is in the tail or in one
 reads both. So nothing depends on when the index is made, and an event that arrives late, or out of order, is found as
 any other.
 
-What may live here: the rows of one event, the rows of one segment, and searches in the order of arrival, from either
-end.
+What may live here: the rows of one event, the rows of one segment, and searches from the newest event on.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -42,11 +42,11 @@ SEGMENT_KEYS = 8
 """Reading a segment costs about as much as reading this number of rows of the tail."""
 _PLACES_A_KEY = 64
 _NOT_HERE = 4096
-_by_position = itemgetter(0)
+by_position = itemgetter(0)
 
-_Row = tuple[bytes, int, Segment | None]
+Row = tuple[bytes, int, Segment | None]
 """Slot of the position in the key, part, value; no value where it was not read."""
-_TailRow = tuple[tuple[Any, ...], Digests | CorruptionError]
+TailRow = tuple[tuple[Any, ...], Digests | CorruptionError]
 
 
 class Scope(NamedTuple):
@@ -260,6 +260,7 @@ class Search:
         self._oldest, self._beyond = oldest, beyond
         self._first, self._above = slot(oldest), slot(beyond)
         self._keys_left = most_keys
+        self._to_pass = 0
         self._tail = ((slot(key[-2:]), row) for key, row in self._tail_rows())
         self._next = next(self._tail, None)
         self._all = self._slots()
@@ -270,10 +271,22 @@ class Search:
         return map(position, self._all)
 
     def pass_over(self, count: int) -> int:
-        """Go on behind the next `count` events; return how many there were."""
-        return sum(1 for _ in islice(self._all, count))
+        """Go on behind the next `count` events; return how many there were. Events of a segment are counted together:
+        none of them is looked at, and where digests are asked for no row of slots either.
+        """
+        self._to_pass = count
+        while self._to_pass and next(self._all, None) is not None:
+            self._to_pass -= 1
+        passed, self._to_pass = count - self._to_pass, 0
+        return passed
 
-    def _tail_rows(self) -> Iterator[_TailRow]:
+    def _pass_some(self, count: int) -> int:
+        """Pass over up to `count` events at once, and return how many: the last one is left to `pass_over`."""
+        passed = max(0, min(count, self._to_pass - 1))
+        self._to_pass -= passed
+        return passed
+
+    def _tail_rows(self) -> Iterator[TailRow]:
         start, end = (*self._scope, *self._oldest), (*self._scope, *self._beyond)
         return self._snapshot.scan_past_corruption(EVENT_TAIL, start, end, reverse=True)
 
@@ -315,23 +328,13 @@ class Search:
         if self._is_spent:
             self.ended_at = position(found)
 
-    def _rows(self) -> Iterator[_Row]:
+    def _rows(self) -> Iterator[Row]:
         """Yield the first row to read of each segment that may have such events, newest first."""
         large = part_of(self._asked[0]) if self._asked else SLOTS
-        return merge(self._strip(SMALL), self._strip(large), key=_by_position, reverse=True)
+        return merge(self._strip(SMALL), self._strip(large), key=by_position, reverse=True)
 
-    def _strip(self, part: int) -> Iterator[_Row]:
-        """Yield rows of a part, first that of the segment which ends at or above `beyond`: it may begin below."""
-        stem, table, snapshot = (*self._scope, part), EVENT_SEGMENTS, self._snapshot
-        above, below = (*stem, *self._beyond), ((*stem, *self._oldest), (*stem, *self._beyond))
-        if part == SLOTS:  # whose rows are read only if needed
-            covering = islice(snapshot.scan_keys(table, above, (*self._scope, part + 1)), 1)
-            for key in chain(covering, snapshot.scan_keys_reverse(table, *below)):
-                yield slot(key[-2:]), part, None
-        else:
-            rows = islice(snapshot.scan(table, *stem, start=above), 1)
-            for key, segment in chain(rows, snapshot.scan_reverse(table, *below)):
-                yield slot(key[-2:]), part, segment
+    def _strip(self, part: int) -> Iterator[Row]:
+        return strip(self._snapshot, self._scope, part, self._oldest, self._beyond)
 
     def _found(self, upper: bytes, part: int, segment: Segment | None) -> Iterator[bytes]:
         """Yield slots of a segment that are asked for, newest first; `GONE` for all if the row of slots is missing."""
@@ -339,12 +342,16 @@ class Search:
         slot_indexes = () if segment is None else self._slot_indexes(upper, part, segment)
         if self._asked and not slot_indexes:
             return iter(())
+        if slot_indexes and len(slot_indexes) < self._to_pass and upper < self._above and self._next is None:
+            self._pass_some(len(slot_indexes))
+            return iter(())  # in a segment that begins below `oldest` there are fewer, and no events behind it
         own = segment if part == SMALL else None
         if own is None:
             part = SMALL if part == SMALL else SLOTS
             own = self._snapshot.get(EVENT_SEGMENTS, *self._scope, part, *position(upper))
         if own is None:
-            return repeat(GONE, len(slot_indexes) or _NOT_HERE)
+            there = len(slot_indexes) or _NOT_HERE
+            return repeat(GONE, there - self._pass_some(there))
         return self._in_window(upper, Slots(own.slots), slot_indexes)
 
     def _slot_indexes(self, upper: bytes, part: int, segment: Segment) -> Sequence[int]:
@@ -366,64 +373,38 @@ class Search:
         high = slots.below(self._above) if upper >= self._above else len(slots)
         low = slots.below(self._first) if len(slots) and slots[0] < self._first else 0
         if self._asked:
-            found = self._in_order(slot_indexes)
-            return (slots[slot_index] for slot_index in found if low <= slot_index < high)
-        return _living(slots, self._in_order(range(low, high)))
+            first, beyond = bisect_left(slot_indexes, low), bisect_left(slot_indexes, high)
+            living = slot_indexes[first:beyond]
+        elif self._to_pass > 1:
+            living = slots.living_between(low, high)
+        else:
+            return _living(slots, self._in_order(range(low, high)))
+        passed = 0
+        if living and (self._next is None or self._next[0] < slots[living[0]]):  # no event of the tail is among them
+            passed = self._pass_some(len(living))
+        return (slots[slot_index] for slot_index in islice(self._in_order(living), passed, None))
 
     def _in_order(self, slot_indexes: Sequence[int]) -> Iterable[int]:
         return reversed(slot_indexes)
 
 
-class SearchForward(Search):
-    """The same as `Search`, but oldest first. `ended_at`: the search has covered everything up to here, inclusive, and
-    nothing newer.
+def strip(
+    snapshot: Snapshot, scope: Scope, part: int, oldest: tuple[int, bytes], beyond: tuple[int, bytes]
+) -> Iterator[Row]:
+    """Yield (slot of the position in the key, part, value) of the rows of a part, `SMALL` or one of a large segment,
+    newest first; the value is `None` for `SLOTS`, which is not read. The first one is of the segment which ends at or
+    above `beyond`: it may begin below.
     """
-
-    def _tail_rows(self) -> Iterator[_TailRow]:
-        start, end = (*self._scope, *self._oldest), (*self._scope, *self._beyond)
-        return self._snapshot.scan_past_corruption(EVENT_TAIL, start, end)
-
-    def _slots(self) -> Iterator[bytes]:
-        for upper, part, segment in self._rows():
-            for found in self._found(upper, part, segment):
-                yield from self._tail_below(found)
-                if self.ended_at is not None:
-                    return
-                yield found
-            if upper >= self._above:
-                break
-            yield from self._tail_below(upper)
-            if self.ended_at is None and self._is_spent:
-                self.ended_at = position(upper)
-            if self.ended_at is not None:
-                return
-        yield from self._tail_below(self._above)
-
-    def _tail_below(self, bound: bytes) -> Iterator[bytes]:
-        while self.ended_at is None and self._next is not None and self._next[0] < bound:
-            yield from self._next_of_tail(self._next)
-
-    def _rows(self) -> Iterator[_Row]:
-        """Yield the first row to read of each segment that may have such events, oldest first."""
-        large = part_of(self._asked[0]) if self._asked else SLOTS
-        return merge(self._strip(SMALL), self._strip(large), key=_by_position)
-
-    def _strip(self, part: int) -> Iterator[_Row]:
-        """Yield rows of a part up to the one in which the window ends. If no value is asked for, yield keys only."""
-        stem, table, snapshot = (*self._scope, part), EVENT_SEGMENTS, self._snapshot
-        start = (*stem, *self._oldest)
-        rows: Iterator[tuple[tuple[Any, ...], Segment | None]]
-        if self._asked:
-            rows = snapshot.scan(table, *stem, start=start)
-        else:
-            rows = zip(snapshot.scan_keys(table, start, (*self._scope, part + 1)), repeat(None), strict=False)
-        for key, segment in rows:
+    stem, table = (*scope, part), EVENT_SEGMENTS
+    above, below = (*stem, *beyond), ((*stem, *oldest), (*stem, *beyond))
+    if part == SLOTS:  # whose rows are read only if needed
+        covering = islice(snapshot.scan_keys(table, above, (*scope, part + 1)), 1)
+        for key in chain(covering, snapshot.scan_keys_reverse(table, *below)):
+            yield slot(key[-2:]), part, None
+    else:
+        rows = islice(snapshot.scan(table, *stem, start=above), 1)
+        for key, segment in chain(rows, snapshot.scan_reverse(table, *below)):
             yield slot(key[-2:]), part, segment
-            if key[-2:] >= self._beyond:
-                return
-
-    def _in_order(self, slot_indexes: Sequence[int]) -> Iterable[int]:
-        return slot_indexes
 
 
 def _living(slots: Slots, slot_indexes: Iterable[int]) -> Iterator[bytes]:

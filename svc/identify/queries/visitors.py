@@ -5,15 +5,17 @@ and after an event. They change nothing.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from functools import reduce
 from itertools import islice
 from typing import NamedTuple
 from uuid import UUID
 
-from svc.identify.events.listing import Filters, Listing, Position
-from svc.identify.index.queries import Scope, Search, SearchForward, digest_of, just_above, scope_of, wanted
+from svc.identify.events.listing import Filters, Position
+from svc.identify.index.forward_queries import SearchForward
+from svc.identify.index.queries import Scope, Search, digest_of, just_above, scope_of, wanted
+from svc.identify.index.tally_queries import tallies
 from svc.identify.matching import Visitor
 from svc.identify.queries.events import KEYS_OF_A_LOOK, event_if_readable
 from svc.identify.records import Event
@@ -25,8 +27,6 @@ from svc.kernel.values.ids import is_visitor_id
 
 MAX_LOOKED_AT = 500
 """Newest events of a tag or an address among which its visitors are looked for."""
-MAX_COUNTED = 2000
-"""Events that `activity` counts at once."""
 CLOCK_MARGIN_MS = 24 * 3600 * 1000
 """An event may have arrived before its visitor was first seen, if the clock was set back meanwhile: by at most this
 time.
@@ -88,15 +88,6 @@ def visitors(snapshot: Snapshot, number: int, after: int | None, limit: int) -> 
     return [(visitor, record) for (_, visitor), record in islice(rows, limit)]
 
 
-def has_events_in(snapshot: Snapshot, number: int, environment: Environment, visitor: Visitor, since_ms: int) -> bool:
-    """Return whether the environment has an event of this visitor that arrived at `since_ms` (Unix ms) or later."""
-    filters = Filters(visitor_id=visitor.visitor_id)
-    oldest = (max(visitor.first_seen_s * 1000, since_ms), bytes(16))
-    search = Search(snapshot, Scope(number, ENVIRONMENTS.index(environment)), wanted(filters), oldest)
-    found = (event_if_readable(snapshot, number, request_id) for _, request_id in search)
-    return any(event is not None and filters.matches(event) for event in found)
-
-
 def visitors_with(
     snapshot: Snapshot, number: int, environment: Environment, filters: Filters, after: str | None, limit: int
 ) -> list[Sighting]:
@@ -144,33 +135,30 @@ def counted_from_ms(record: Visitor | None, since_ms: int) -> int:
     return since_ms if record is None else max(since_ms, record.first_seen_s * 1000 - CLOCK_MARGIN_MS)
 
 
-def activity(
-    snapshot: Snapshot, number: int, environment: Environment, listing: Listing, most_keys: int = KEYS_OF_A_LOOK
-) -> tuple[Activity, Position | None]:
-    """Return the count of the events that the listing asks for, and where to resume; `None` if these are all. Look at
-    about `most_keys` index keys and read no event: events of another visitor whose id has the same 64-bit digest are
-    counted too.
+def scan_activities(
+    snapshot: Snapshot,
+    after: Position,
+    count: int,
+    *,
+    number: int,
+    environment: Environment,
+    visitor_ids: Collection[str],
+    since_ms: int,
+) -> Iterator[tuple[Position, dict[str, Activity]]]:
+    """Yield the activity of some visitors, by id, in up to `count` parts of the events below `after` that arrived at
+    `since_ms` or later, each with where the next one begins; that of the last part is `END`. Visitors without events
+    in a part are left out of it.
+
+    The index is read once for all of them, and no event: events of another visitor whose id has the same 64-bit digest
+    are counted too.
     """
     scope = Scope(number, ENVIRONMENTS.index(environment))
-    beyond = listing.after or Position(listing.to_ms, bytes(16))
-    search = Search(snapshot, scope, wanted(listing.filters), (listing.from_ms, bytes(16)), beyond, most_keys)
-    found = list(islice(search, MAX_COUNTED))
-    if not found:
-        return Activity(), search.ended_at
-    counted = Activity(len(found), found[-1].arrival_ms, found[0].arrival_ms)
-    return counted, found[-1] if len(found) == MAX_COUNTED else search.ended_at
-
-
-def scan_activity(
-    snapshot: Snapshot, after: Position, count: int, *, number: int, environment: Environment, listing: Listing
-) -> Iterator[tuple[Position, Activity]]:
-    """Yield the counts of up to `count` parts of the events below `after`, each with where the next one begins; that of
-    the last part is `END`.
-    """
+    asked = {digest_of("visitor", visitor_id): visitor_id for visitor_id in visitor_ids}
+    oldest = Position(max(since_ms, 0), bytes(16))
     while after != END and count > 0:
-        counted, rest = activity(snapshot, number, environment, listing._replace(after=after))
+        found, rest = tallies(snapshot, scope, asked, oldest, after, KEYS_OF_A_LOOK)
         after, count = rest or END, count - 1
-        yield after, counted
+        yield after, {asked[digest]: Activity(*tally) for digest, tally in found.items()}
 
 
 class Neighbors(NamedTuple):

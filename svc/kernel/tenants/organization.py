@@ -45,3 +45,7 @@ class Organization(msgspec.Struct, frozen=True, array_like=True):
     """Whether responses and verdicts for public keys have the decision of the rules."""
     has_rules: bool = False
     """Whether it has saved rules or used a list since it was made."""
+    filled_lists: tuple[str, ...] = ()
+    """Names of its lists that have entries, expired ones included, in their order: rules ask no other list, so one that
+    has entries is always named.
+    """

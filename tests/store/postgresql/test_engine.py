@@ -7,8 +7,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
+import msgspec
 import pytest
 
+from svc.features.lists.jobs import NewEntry, add_entries
+from svc.features.lists.lists import first_list_id
+from svc.features.organizations.jobs import create_organization
 from svc.features.schema import SCHEMA
 from svc.features.tables import TABLES
 from svc.kernel.store.engine import EngineError, KeyRange, StoreFullError, Writer
@@ -23,7 +27,8 @@ from svc.kernel.store.schema.key_parts import DIGEST_16, U32
 from svc.kernel.store.schema.table import FOR_EVER, NOT_PERSONAL, Table
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.tables import META
-from svc.kernel.tenants.tables import BALANCES
+from svc.kernel.tenants.queries import organization
+from svc.kernel.tenants.tables import BALANCES, ORGANIZATIONS
 from svc.world import pause
 from tests.support.cutting_proxy import CuttingProxy
 from tests.support.postgresql import Cluster
@@ -336,3 +341,16 @@ def test_the_upgrade_to_version_8_clears_the_second_rows_of_lists(url: StoreUrl)
         assert snapshot.get(META, "version") == SCHEMA.version
     with program_with(tables=(*TABLES, marks)), closing(open_store(url, inline)) as store, store.read() as snapshot:
         assert snapshot.count(marks) == 0
+
+
+def test_the_upgrade_to_version_9_names_the_lists_that_have_entries(url: StoreUrl):
+    def as_before(transaction: Transaction) -> None:
+        create_organization(transaction, organization_id="org_x", name="x", now_ms=0, rate_limit_per_s=0)
+        add_entries(transaction, 1, first_list_id(1, "blocked_accounts"), [NewEntry("user-1")], 0)
+        owner = msgspec.structs.replace(organization(transaction, 1), filled_lists=())
+        transaction.put(ORGANIZATIONS, (1,), owner)
+
+    with closing(open_store(url, inline, migrations=SCHEMA.migrations[:8])) as store:
+        assert store.write_now([as_before]) == [None]
+    with closing(open_store(url, inline)) as store, store.read() as snapshot:
+        assert organization(snapshot, 1).filled_lists == ("blocked_accounts",)

@@ -1,0 +1,64 @@
+"""Searches of the index of events from the oldest event on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import merge
+from itertools import repeat
+from typing import Any
+
+from svc.identify.events.segments import Segment, position, slot
+from svc.identify.index.queries import SLOTS, SMALL, Row, Search, TailRow, by_position, part_of
+from svc.identify.tables import EVENT_SEGMENTS, EVENT_TAIL
+
+
+class SearchForward(Search):
+    """The same as `Search`, but oldest first. `ended_at`: the search has covered everything up to here, inclusive, and
+    nothing newer.
+    """
+
+    def _tail_rows(self) -> Iterator[TailRow]:
+        start, end = (*self._scope, *self._oldest), (*self._scope, *self._beyond)
+        return self._snapshot.scan_past_corruption(EVENT_TAIL, start, end)
+
+    def _slots(self) -> Iterator[bytes]:
+        for upper, part, segment in self._rows():
+            for found in self._found(upper, part, segment):
+                yield from self._tail_below(found)
+                if self.ended_at is not None:
+                    return
+                yield found
+            if upper >= self._above:
+                break
+            yield from self._tail_below(upper)
+            if self.ended_at is None and self._is_spent:
+                self.ended_at = position(upper)
+            if self.ended_at is not None:
+                return
+        yield from self._tail_below(self._above)
+
+    def _tail_below(self, bound: bytes) -> Iterator[bytes]:
+        while self.ended_at is None and self._next is not None and self._next[0] < bound:
+            yield from self._next_of_tail(self._next)
+
+    def _rows(self) -> Iterator[Row]:
+        """Yield the first row to read of each segment that may have such events, oldest first."""
+        large = part_of(self._asked[0]) if self._asked else SLOTS
+        return merge(self._strip(SMALL), self._strip(large), key=by_position)
+
+    def _strip(self, part: int) -> Iterator[Row]:
+        """Yield rows of a part up to the one in which the window ends. If no value is asked for, yield keys only."""
+        stem, table, snapshot = (*self._scope, part), EVENT_SEGMENTS, self._snapshot
+        start = (*stem, *self._oldest)
+        rows: Iterator[tuple[tuple[Any, ...], Segment | None]]
+        if self._asked:
+            rows = snapshot.scan(table, *stem, start=start)
+        else:
+            rows = zip(snapshot.scan_keys(table, start, (*self._scope, part + 1)), repeat(None), strict=False)
+        for key, segment in rows:
+            yield slot(key[-2:]), part, segment
+            if key[-2:] >= self._beyond:
+                return
+
+    def _in_order(self, slot_indexes: Sequence[int]) -> Iterable[int]:
+        return slot_indexes

@@ -1,0 +1,115 @@
+"""How many events have each of some values: a part of the index is read once, however many values are asked for."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from heapq import merge
+from itertools import islice
+from typing import NamedTuple
+
+from svc.identify.events.listing import Position
+from svc.identify.events.segments import Segment, Slots, position, slot
+from svc.identify.index.queries import (
+    SEGMENT_KEYS,
+    SLOTS,
+    SMALL,
+    Scope,
+    by_position,
+    just_above,
+    part_of,
+    strip,
+)
+from svc.identify.tables import EVENT_SEGMENTS, EVENT_TAIL
+from svc.kernel.store.schema.codec import CorruptionError
+from svc.kernel.store.snapshot import Snapshot
+
+
+class Tally(NamedTuple):
+    """The events that have a digest: how many, and when the oldest and the newest arrived (Unix ms)."""
+
+    events: int
+    oldest_ms: int
+    newest_ms: int
+
+    def plus(self, other: Tally) -> Tally:
+        """Return the tally of both; no event is in both."""
+        ends = min(self.oldest_ms, other.oldest_ms), max(self.newest_ms, other.newest_ms)
+        return Tally(self.events + other.events, *ends)
+
+
+def tallies(
+    snapshot: Snapshot,
+    scope: Scope,
+    asked: Collection[int],
+    oldest: tuple[int, bytes],
+    beyond: tuple[int, bytes],
+    most_keys: int,
+) -> tuple[dict[int, Tally], Position | None]:
+    """Count the events with each of some digests among those below `beyond` and not below `oldest`. Return the counts
+    by digest, without those that no event has, and where to go on; `None` = these are all.
+
+    Each row is read once, however many digests are asked for; about `most_keys` keys of the index are looked at.
+    Corrupt rows of the tail are not counted.
+    """
+    rows = snapshot.scan_past_corruption(EVENT_TAIL, (*scope, *oldest), (*scope, *beyond), reverse=True)
+    tail = [(Position(*key[-2:]), row) for key, row in islice(rows, most_keys)]
+    end = tail[-1][0] if len(tail) == most_keys else None
+    low, keys, has_looked = end or oldest, most_keys - len(tail), False
+    counted: list[tuple[int, Tally]] = []
+    parts: dict[int, list[int]] = {}
+    for digest in asked:
+        parts.setdefault(part_of(digest), []).append(digest)
+    strips = (strip(snapshot, scope, part, low, beyond) for part in (SMALL, SLOTS))
+    for raw, part, segment in merge(*strips, key=by_position, reverse=True):
+        upper = position(raw)
+        if has_looked and keys <= 0:
+            end = low = just_above(upper)
+            break
+        has_looked = has_looked or upper < beyond
+        keys -= SEGMENT_KEYS * (1 if part == SMALL else len(parts))
+        counted += _in_segment(snapshot, scope, part, upper, segment, parts, slot(low), slot(beyond))
+    for here, row in tail:
+        if here >= low and not isinstance(row, CorruptionError):
+            counted += [
+                (digest, Tally(1, here.arrival_ms, here.arrival_ms)) for digest in row.values if digest in asked
+            ]
+    found: dict[int, Tally] = {}
+    for digest, tally in counted:
+        found[digest] = tally.plus(found[digest]) if digest in found else tally
+    return found, end
+
+
+def _in_segment(
+    snapshot: Snapshot,
+    scope: Scope,
+    part: int,
+    upper: Position,
+    segment: Segment | None,
+    parts: Mapping[int, Sequence[int]],
+    low: bytes,
+    beyond: bytes,
+) -> Iterator[tuple[int, Tally]]:
+    """Yield (digest, tally) of the events of a segment from slot `low` to `beyond`, exclusive. `segment`: its row, if
+    it is a small one; `parts`: the digests that are asked for, by the part of a large one that has their postings.
+    """
+
+    def row(each: int) -> Segment:
+        return segment or snapshot.get(EVENT_SEGMENTS, *scope, each, *upper) or Segment()
+
+    having = [
+        (digest, indexes)
+        for each, of_part in parts.items()
+        for own in [row(each)]
+        for digest in of_part
+        if (indexes := own.having(digest))
+    ]
+    if not having:
+        return
+    slots = Slots(row(part).slots)
+    first, end = slots.below(low), slots.below(beyond)
+    for digest, indexes in having:
+        inside = indexes[bisect_left(indexes, first) : bisect_left(indexes, end)]
+        if inside:
+            oldest, newest = position(slots[inside[0]]), position(slots[inside[-1]])
+            yield digest, Tally(len(inside), oldest.arrival_ms, newest.arrival_ms)

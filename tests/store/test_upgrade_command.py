@@ -343,7 +343,7 @@ def test_a_trial_that_is_ended_removes_its_copy_and_ends_its_program(
     hanging.send_signal(number)
     assert hanging.wait(timeout=30) == 128 + number
     assert list(download.scratch.iterdir()) == []
-    assert not Path(f"/proc/{program}").exists()
+    wait_for(lambda: not Path(f"/proc/{program}").exists() or state_of(program) == "Z")
 
 
 @pytest.mark.slow(4)

@@ -121,7 +121,7 @@ wheel: venv
 	rm -rf build/lib build/bdist.*
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index -w dist .
 
-# dist/svc, the service as one executable that needs no Python (docs/internals/executable.md): needs gcc and the static zlib.
+# dist/svc, the service as one executable that needs no Python (docs/adr/0210): needs gcc and the static zlib.
 executable: venv
 	$(BIN)/python -m tools.executable dist
 

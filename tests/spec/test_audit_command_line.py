@@ -38,7 +38,7 @@ __all__ = ["failed_at"]
 NOBODY = "org_AAAAAAAAAAAAAAAAAAAA"
 ME = pwd.getpwuid(os.getuid()).pw_name
 READING = {
-    "serve", "org list", "org show", "org statement", "key list", "audit", "data status", "data check",
+    "serve", "upgrade", "org list", "org show", "org statement", "key list", "audit", "data status", "data check",
     "check", "signals", "openapi", "collection", "webhook listen", "webhook verify", "backup",
     "restore", "inspect tables", "inspect readers", "inspect rows", "inspect request", "inspect visitor",
     "store compact", "store move", "store rebuild-indexes", "docs", "data sources", "data update",

@@ -49,9 +49,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def start(program: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def start(
+    program: Path, *arguments: str, cwd: Path | None = None, **environment: str
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [str(program), *arguments],
+        cwd=cwd,
         capture_output=True,
         text=True,
         check=False,
@@ -183,7 +186,17 @@ def test_a_folder_that_others_may_change_is_not_used(made: Path, tmp_path: Path)
     start(made / "1.0", SVC_UNPACK_DIR=str(cache))
     (name,) = unpacked(cache)
     (cache / name).chmod(0o777)
-    assert start(made / "1.0", SVC_UNPACK_DIR=str(cache)).returncode == 1, "nor one that it has unpacked"
+    refused = start(made / "1.0", SVC_UNPACK_DIR=str(cache))
+    assert refused.returncode == 1, "nor one that it has unpacked"
+    assert refused.stderr.count(f"{cache / name}: other users may change it\n") == 1
+
+
+def test_a_folder_that_was_removed_in_part_is_unpacked_again(made: Path, tmp_path: Path):
+    start(made / "1.0", SVC_UNPACK_DIR="here", cwd=tmp_path)
+    (name,) = unpacked(tmp_path / "here")
+    shutil.rmtree(tmp_path / "here" / name / "bin")
+    assert start(made / "1.0", SVC_UNPACK_DIR="here", cwd=tmp_path).returncode == 7
+    assert unpacked(tmp_path / "here") == [name]
 
 
 def as_root(script: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -69,12 +69,14 @@ static void copy(char *path, const char *from, size_t length)
  * zlib. */
 static void become(const char *folder, int count, char **given)
 {
-    char program[PATH_MAX], libraries[PATH_MAX];
+    char whole[PATH_MAX], program[PATH_MAX], libraries[PATH_MAX];
     char **arguments = calloc(count + 6, sizeof *arguments);
     if (!arguments)
         refuse("no memory");
-    join(program, folder, "bin/svc");
-    join(libraries, folder, "lib");
+    if (!realpath(folder, whole))
+        return;
+    join(program, whole, "bin/svc");
+    join(libraries, whole, "lib");
     char **at = arguments;
     *at++ = program;
     *at++ = "-ISm";
@@ -93,6 +95,9 @@ static char refusals[CANDIDATES * (PATH_MAX + 200)];
 static bool unusable(const char *cache, const char *why)
 {
     size_t length = strlen(refusals);
+    const char *before = strstr(refusals, cache);
+    if (before && before[strlen(cache)] == ':')
+        return false;
     snprintf(refusals + length, sizeof refusals - length, "\n  %s: %s", cache, why);
     return false;
 }
@@ -273,7 +278,7 @@ static bool unpack(const char *cache, const char *target)
 {
     struct stat status;
     struct statvfs volume;
-    char unfinished[PATH_MAX], name[64];
+    char unfinished[PATH_MAX], program[PATH_MAX], name[64];
     mode_t former = umask(022);
     bool made = make_folder(cache) && !stat(cache, &status);
     int error = errno;
@@ -297,10 +302,12 @@ static bool unpack(const char *cache, const char *target)
     if (lock < 0)
         return unusable(cache, strerror(errno));
     flock(lock, LOCK_EX); /* another start unpacks: wait. Where there are no locks, the rename decides. */
-    if (!access(target, F_OK)) {
+    join(program, target, "bin/svc");
+    if (!access(program, F_OK)) {
         close(lock);
         return true;
     }
+    remove_folder(target); /* what somebody left of it */
     if (isatty(STDERR_FILENO))
         fprintf(stderr, "svc: unpacking version %s into %s, once\n", VERSION, cache);
     remove_unused(cache);
@@ -330,6 +337,7 @@ static void run(const char *target, int count, char **arguments)
     if (folder < 0)
         return;
     if (fstat(folder, &status) || !is_ours(&status)) {
+        unusable(target, "other users may change it");
         close(folder);
         return;
     }

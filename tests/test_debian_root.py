@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -149,29 +150,26 @@ def packages(pristine: Path) -> tuple[Path, Path]:
     return made[0], made[1]
 
 
-def serving(root: Root, port: int) -> subprocess.Popen[str]:
-    """The service, started as the unit starts it, when it is ready."""
-    process = subprocess.Popen(
+@contextmanager
+def serving(root: Root, port: int) -> Iterator[None]:
+    """The service, started as the unit starts it, from when it is ready; it drains at the end."""
+    with subprocess.Popen(
         root.command("svc-admin", "serve", network=True),
         env={"PATH": SBIN},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-    )
-    assert process.stderr is not None
-    log: list[str] = []
-    for line in process.stderr:
-        log.append(line)
-        if '"serving"' in line:
-            assert f"127.0.0.1:{port}" in line
-            return process
-    raise AssertionError("".join(log))
-
-
-def drained(process: subprocess.Popen[str]) -> None:
-    process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=30)
-    assert process.returncode == 0
+    ) as process:
+        try:
+            assert process.stderr is not None
+            ready = next((line for line in process.stderr if '"serving"' in line), "")
+            assert f"127.0.0.1:{port}" in ready
+            yield
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=30)
+            assert process.returncode == 0
+        finally:
+            process.kill()
 
 
 def asked(port: int, path: str, key: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -209,18 +207,16 @@ def test_the_service_runs_from_the_package_and_an_upgrade_keeps_its_data_and_its
     key = json.loads(root.run("svc-admin", "key", "issue", organization(root), *issued))["secret"]
     assert key.startswith("svc_sk_eu_"), "the settings of the service hold for its commands"
     assert set(root.run("find", f"/{DATA}", "-printf", "%u\n").split()) == {"svc"}
-    process = serving(root, port)
-    first = asked(port, "/api/v1/identify", key, {"sdk": {"platform": "web"}, "signals": report()})
-    drained(process)
+    with serving(root, port):
+        first = asked(port, "/api/v1/identify", key, {"sdk": {"platform": "web"}, "signals": report()})
 
     said = root.install(newer, "--force-confold")
     assert "svc-admin" not in said, "what comes first was done"
     assert settings.read_text() == edited
     assert "#added = 1" in settings.with_name("svc.toml.dpkg-dist").read_text()
-    process = serving(root, port)
-    event = asked(port, f"/api/v1/events/{first['request_id']}", key)
+    with serving(root, port):
+        event = asked(port, f"/api/v1/events/{first['request_id']}", key)
     assert event["visitor_id"] == first["visitor_id"]
-    drained(process)
     root.run("svc-admin", "check")
 
 

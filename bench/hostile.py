@@ -87,7 +87,7 @@ KINDS: dict[str, Kind] = {
 
 
 def hold(kinds: Sequence[str], sockets: int, reopen_s: float, api_key: str, port: int, told: Connection) -> None:
-    """Hold so many sockets, of each kind in turn: an `Attack`."""
+    """Hold a number of sockets, of each kind in turn: an `Attack`."""
     os.nice(10)  # what it takes of its core is not to be taken from the honest
     raise_limit()
 

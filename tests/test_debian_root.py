@@ -25,7 +25,6 @@ from tests.support.ports import free_port
 from tools import debian, executable, versions
 
 SUITE = "bookworm"
-MIRROR = "http://deb.debian.org/debian"
 NEWER = f"{versions.version()}+later"
 SBIN = os.pathsep.join((os.environ["PATH"], "/usr/sbin", "/sbin"))
 AT_S = 1_767_225_600
@@ -109,7 +108,7 @@ def pristine() -> Iterator[Path]:
     """On a disk: in memory there may be no room for devices and programs."""
     with tempfile.TemporaryDirectory(dir="/var/tmp") as place:
         made = Path(place) / "root"
-        command = ["debootstrap", "--variant=minbase", SUITE, str(made), MIRROR]
+        command = ["debootstrap", "--variant=minbase", SUITE, str(made)]
         done = subprocess.run(command, env={**os.environ, "PATH": SBIN}, capture_output=True, text=True, check=False)
         if done.returncode:
             pytest.skip(f"debootstrap made no root: {(done.stdout + done.stderr).strip().splitlines()[-1]}")

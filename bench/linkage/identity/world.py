@@ -195,7 +195,7 @@ class World:
         return self._counted(visit, self._recognizer.ask(visit))
 
     def daily(self, visit: Visit, days: int) -> object:
-        """The visit on so many days from the first one on, at first with a new token. Returns the last id."""
+        """Repeat the visit on each of `days` days, the first with a new token. Returns the last id."""
         number: object = None
         for day in range(days):
             at_ms, is_new = START_MS + day * DAY_MS, visit.token is not None and day == 0

@@ -12,7 +12,7 @@ import structlog
 import svc
 from svc.command.changes import apply
 from svc.command.data_directory import opened_directory
-from svc.features.upgrade.upgrade import upgrade
+from svc.features.upgrade.upgrade import Upgraded, upgrade
 from svc.kernel.config import Config
 from svc.kernel.store.directory import Opened, refuse_without_data, risky_modes
 from svc.kernel.store.files import durable_files as files
@@ -72,8 +72,10 @@ def _log_wait(holder: str) -> None:
     log.info("waiting for another process to leave the data directory", holder=holder)
 
 
-def upgrade_where_needed(directory: Path, config: Config, world: World, *, copy: bool = True) -> None:
-    """Upgrade an older store to this program's version, and keep a copy of it if `copy`. Raises as `upgrade` does."""
+def upgrade_where_needed(directory: Path, config: Config, world: World, *, copy: bool = True) -> Upgraded | None:
+    """Upgrade an older store to this program's version, and keep a copy of it if `copy`. Returns what was done, `None`
+    where it has that version. Raises as `upgrade` does.
+    """
     done = upgrade(
         directory,
         world.run_sync,
@@ -85,3 +87,4 @@ def upgrade_where_needed(directory: Path, config: Config, world: World, *, copy:
     if done is not None:
         kept = None if done.copy is None else str(done.copy)
         log.warning("the store was upgraded", version=done.after, version_before=done.before, kept=kept)
+    return done

@@ -15,6 +15,7 @@ import click
 import msgspec
 
 import svc
+from svc.cli.store.upgrade import upgrade_where_needed
 from svc.command.data_directory import database_of
 from svc.command.help import examples
 from svc.command.output import (
@@ -127,14 +128,7 @@ def _upgrade(location: Path | StoreUrl, config: Config, *, copy: bool) -> Upgrad
     kept: Path | None = None
     if before < newest and isinstance(location, Path):
         with sole_process(location, "svc upgrade", world.now_ms, reason=_REASON):
-            done = upgrading.upgrade(
-                location,
-                world.run_sync,
-                map_bytes=config.map_bytes(),
-                program=svc.__version__,
-                now_ms=world.now_ms,
-                copy=copy,
-            )
+            done = upgrade_where_needed(location, config, world, copy=copy)
         kept = None if done is None else done.copy
     elif before < newest:
         try:

@@ -6,7 +6,7 @@ SCRATCH/svc-upgrade-check-XXXXXXXX/     removed at the end, however that comes; 
     home/       what the program takes for its user's folder, its cache and the one for temporary files
 
 The program runs without the settings of the service and without its pepper, so that it can neither serve nor send
-anything. The folder is locked by whoever tries an upgrade, and by the programs that it has started: a folder without a
+anything. The folder is locked by the process that tries an upgrade, and by the programs that it has started: a folder without a
 lock was left by a trial that was killed.
 """
 
@@ -36,7 +36,7 @@ from svc.world import World, elapsed_s
 
 PREFIX = "svc-upgrade-check-"
 COPIES = 3
-"""Of the store, at most: the one that is tried, the one that an upgrade keeps, and the pages that it writes anew."""
+"""Of the store, at most: the one that is tried, the one that an upgrade keeps, and the pages that it rewrites."""
 UNPACKED = 4
 """How many times its own size an executable takes, with what it unpacks."""
 LEFT_BYTES = 256 << 20

@@ -6,8 +6,8 @@ SCRATCH/svc-upgrade-check-XXXXXXXX/     removed at the end, however that comes; 
     home/       what the program takes for its user's folder, its cache and the one for temporary files
 
 The program runs without the settings of the service and without its pepper, so that it can neither serve nor send
-anything. The folder is locked by the process that tries an upgrade, and by the programs that it has started: a folder without a
-lock was left by a trial that was killed.
+anything. The folder is locked by the process that tries an upgrade, and by the programs that it has started: a folder
+without a lock was left by a trial that was killed.
 """
 
 from __future__ import annotations

@@ -248,7 +248,7 @@ def test_a_decision_by_what_was_in_force_before_is_detected(
     steps = plan(save, BLOCK, NAMED, NAMED_LATER) if stale == "lists" else plan(save, NAMED_LATER)
     assert simulate(steps, tmp_path / "sound").violations == []
     if stale == "lists":
-        monkeypatch.setattr(rulesets, "contains", lambda *_: False)
+        monkeypatch.setattr(rulesets, "AskedLists", lambda *_: lambda _: False)
     else:
         monkeypatch.setattr(identification, "decide_event", lambda *_: NOTHING_DECIDED)
     violations = simulate(steps, tmp_path / "broken").violations

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from svc.features.lists.tables import LISTS
+from svc.features.lists.lists import ListKind
+from svc.features.lists.queries import AskedLists
+from svc.features.lists.tables import FILLED_LISTS
 from svc.features.rules.ruleset import FIRST
 from svc.features.rules.tables import RULESETS
 from svc.features.webhooks.tables import ENDPOINT_COUNTS, ENDPOINTS
@@ -73,7 +75,7 @@ def identification(snapshot: Snapshot, assessment: Assessment) -> Iterator[None]
         earlier = snapshot.get(IDEMPOTENCY, number, submission.idempotency)
         if earlier is not None:
             snapshot.has(EVENTS, number, earlier.request_id)
-    _rules(snapshot, submission)
+    _rules(snapshot, assessment)
     visitors = likely_visitors(features, {key: snapshot.get(BLOCKS, number, key) or EMPTY_BLOCK for key in keys})
     for visitor in visitors:
         snapshot.has(VISITORS, number, visitor)
@@ -101,6 +103,7 @@ def _account(snapshot: Snapshot, submission: Submission) -> None:
         _velocity(snapshot, submission, "account", account)
         snapshot.has(ACCOUNTS, number, KINDS.index(kind_of(submission.environment)), account)
     snapshot.has(RULESETS, number, KINDS.index(kind_of(submission.environment)))
+    snapshot.has(FILLED_LISTS, number)
     environment = ENVIRONMENTS.index(submission.environment)
     snapshot.has(HOURS, number, environment, submission.at_ms // HOUR_MS)
     snapshot.has(FEED_CLOSED, number, environment)
@@ -123,15 +126,25 @@ def _velocity(snapshot: Snapshot, submission: Submission, subject: Subject, subj
         snapshot.has(VELOCITY, submission.organization, of, kind, SUBJECTS.index(subject), subject_id)
 
 
-def _rules(snapshot: Snapshot, submission: Submission) -> None:
-    """Read the lists with entries that the organization's rules name."""
+def _rules(snapshot: Snapshot, assessment: Assessment) -> None:
+    """Read what says of the values that are known which lists have them, if rules name lists that have entries."""
+    submission, network = assessment.submission, assessment.network
     organization = snapshot.get(ORGANIZATIONS, submission.organization)
-    if organization is None or not organization.has_rules:
+    filled = snapshot.get(FILLED_LISTS, submission.organization)
+    if organization is None or filled is None or filled.names != organization.filled_lists:
         return
     ruleset = snapshot.get(RULESETS, submission.organization, KINDS.index(kind_of(submission.environment))) or FIRST
+    values: dict[ListKind, str | None] = {
+        "account": submission.account_id,
+        "address": submission.facts.ip,
+        "country": network.country_code,
+        "asn": network.asn,
+        "origin": submission.origin,
+        "tag": submission.tag,
+    }
+    is_listed = AskedLists(snapshot, organization, values.get, submission.at_ms)
     for name in ruleset.prepared.lists:
-        if name in organization.filled_lists:
-            snapshot.has(LISTS, submission.organization, name)
+        is_listed(name)
 
 
 def _history(snapshot: Snapshot, number: int, seen: HistoryEvidence) -> None:

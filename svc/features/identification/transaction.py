@@ -5,16 +5,15 @@ force, then event, document, ledger and balance. Nothing is written before nothi
 
 Bounds, whatever the size of the store, which a test counts: at most 9 blocks and 20 visitors are read for matching and
 its writes, 6 rows of history, 2 of weights, 6 of velocity and 12 beside them, with an account 14; where there are rules
-or lists, one for the rules, and for each list that they name and that has entries two, or one for each prefix length;
-22 rows are written, with an account 23, 4 of history and 3 of velocity. Of a signed report 3 more are read and at most
-2 written, nearly always of a new browser alone (`browser_keys`). Where a third new token of one report came to an
-address, 10 more are read, and of a new visitor whose very report was sent before, 17 more. A report that names a
-challenge reads at most 3 more and writes 1 more; the attested key of an Apple device takes 3 reads and 4 writes beside
-them. An organization without webhook endpoints has one read for them; with ten that subscribe to everything, 12 rows
-are read and 42 written, and for each list that a rule or a filter names one more, and its entries as
-`features/lists/queries.py` says. Once a minute the use of a public key that a proxy forwards is one more of both. A
-decision `review` reads at most 2 more and writes 5, and the webhook event of a review. Of labels nothing is read but
-what rules name: two rows for a visitor and as many for an account.
+or lists, one for the rules, one for the lists if rules or filters name any that has entries, and one for each kind of
+these, of addresses one for each prefix length; 22 rows are written, with an account 23, 4 of history and 3 of velocity.
+Of a signed report 3 more are read and at most 2 written, nearly always of a new browser alone (`browser_keys`). Where a
+third new token of one report came to an address, 10 more are read, and of a new visitor whose very report was sent
+before, 17 more. A report that names a challenge reads at most 3 more and writes 1 more; the attested key of an Apple
+device takes 3 reads and 4 writes beside them. An organization without webhook endpoints has one read for them; with ten
+that subscribe to everything, 12 rows are read and 42 written. Once a minute the use of a public key that a proxy
+forwards is one more of both. A decision `review` reads at most 2 more and writes 5, and the webhook event of a review.
+Of labels nothing is read but what rules name: two rows for a visitor and as many for an account.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from hashlib import sha256
 from ipaddress import IPv4Network, IPv6Address, ip_network
 from typing import Final, Literal, get_args
@@ -214,6 +214,56 @@ def first_list(number: int, name: str) -> StoredList:
     return StoredList(
         id=first_list_id(number, name), name=name, kind=FIRST_LISTS[name], created_at_ms=None, updated_at_ms=None
     )
+
+
+class FilledList(msgspec.Struct, frozen=True, array_like=True):
+    """What rules need of a list that has entries. Append fields with defaults, never move them."""
+
+    name: str
+    raw_id: bytes
+    """Its id as it is stored in keys."""
+    kind: ListKind
+    prefixes: tuple[Prefix, ...] = ()
+    """Those of the addresses and networks in it, each once; of lists of other kinds none."""
+
+
+class FilledLists(msgspec.Struct, frozen=True, array_like=True, dict=True):
+    """The lists of an organization that have entries, expired ones included, in the order of their names."""
+
+    lists: tuple[FilledList, ...] = ()
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the lists."""
+        return tuple(found.name for found in self.lists)
+
+    @cached_property
+    def by_name(self) -> dict[str, FilledList]:
+        """Return each list under its name."""
+        return {found.name: found for found in self.lists}
+
+
+class Listing(msgspec.Struct, frozen=True, array_like=True):
+    """That a list has a value. Append fields with defaults, never move them."""
+
+    raw_list: bytes
+    """The list's id as it is stored in keys."""
+    expires_at_ms: int | None
+    """As of its entry."""
+
+    def is_living(self, now_ms: int) -> bool:
+        """Return whether the entry has not expired."""
+        return self.expires_at_ms is None or now_ms < self.expires_at_ms
+
+
+class Listed(msgspec.Struct, frozen=True, array_like=True):
+    """Which lists have a value, also those of other kinds that have the same text."""
+
+    listings: tuple[Listing, ...]
+
+    def without(self, raw_list: bytes) -> tuple[Listing, ...]:
+        """Return the listings in other lists."""
+        return tuple(each for each in self.listings if each.raw_list != raw_list)
 
 
 class ListEntry(msgspec.Struct, frozen=True, array_like=True):

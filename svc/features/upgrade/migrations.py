@@ -14,7 +14,7 @@ from contextlib import suppress
 import msgspec
 
 from svc.features.accounts.jobs import build_records
-from svc.features.lists.jobs import mark_filled_lists
+from svc.features.lists.jobs import mark_filled_lists, note_listed
 from svc.features.webhooks.queries import attempt_index_keys
 from svc.features.webhooks.tables import ATTEMPTS
 from svc.identify.indexing.jobs import rebuild_indexes
@@ -95,6 +95,13 @@ def _ninth_version(transaction: Transaction) -> None:
         mark_filled_lists(transaction, number)
 
 
+def _tenth_version(transaction: Transaction) -> None:
+    """Version 10: a value says which lists have it (ADR 218)."""
+    for (number,) in list(transaction.scan_keys(ORGANIZATIONS, (0,))):
+        mark_filled_lists(transaction, number)
+        note_listed(transaction, number)
+
+
 def _clear(transaction: Transaction, *names: str) -> None:
     for name in names:
         with suppress(KeyError):  # of a store that never had it
@@ -153,5 +160,6 @@ MIGRATIONS: dict[int, Migration] = {
     7: _seventh_version,
     8: _eighth_version,
     9: _ninth_version,
+    10: _tenth_version,
 }
 """By the version that each leads to."""

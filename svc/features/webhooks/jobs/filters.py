@@ -4,7 +4,7 @@ A filter is evaluated in the transaction in which the event happens, so that wha
 neither be redelivered nor recovered. One whose evaluation fails holds the event back, as a rule does not match then.
 
 Bounds: endpoints without a filter cost nothing here. Ten with one read what their conditions name of the event once,
-and the lists that they name, of which each is looked up once for an event, with the rules.
+and the rows of lists that the rules have not read yet.
 """
 
 from __future__ import annotations

@@ -41,25 +41,32 @@ class AskedLists:
     """Answers whether the values of an event are in lists of its organization, and reads each row once. An address is
     in a list, too, if one of the list's networks includes it; `None` and text of another kind are in no list.
 
-    `owner`: the organization, whose row is the one in this snapshot; `value_of`: the event's value of a kind of list.
+    `owner`: the organization, whose row is the one in this snapshot; `value_of`: the event's value of a kind of list;
+    `is_relied_on`: whether what a list of this name says counts, asked only of lists that have the value.
     For lists without entries nothing is read; for others one row, and one for each kind that is asked for, of addresses
     one for each prefix length that an asked list has. Calls raise `CorruptionError` if a list that should have entries
     is missing.
     """
 
     def __init__(
-        self, snapshot: Snapshot, owner: Organization, value_of: Callable[[ListKind], str | None], now_ms: int
+        self,
+        snapshot: Snapshot,
+        owner: Organization,
+        value_of: Callable[[ListKind], str | None],
+        now_ms: int,
+        is_relied_on: Callable[[str], bool] = lambda _: True,
     ) -> None:
         self._snapshot = snapshot
         self._owner = owner
         self._value_of = value_of
         self._now_ms = now_ms
+        self._is_relied_on = is_relied_on
         self._lists: dict[str, FilledList] = {}
         self._found: dict[ListKind | Prefix, frozenset[bytes]] = {}
         """The ids of lists that have the value of a kind; of addresses, by prefix."""
 
     def __call__(self, name: str) -> bool:
-        """Return whether the value of the list's kind is in the list of this name."""
+        """Return whether the value of the list's kind is in the list of this name, and counts."""
         found = self._lists.get(name)
         if found is None:
             if self._lists or name not in self._owner.filled_lists:
@@ -69,11 +76,11 @@ class AskedLists:
         kind, known = found.kind, self._found
         if kind != "address":
             ids = known.get(kind)
-            return found.raw_id in (self._read(kind) if ids is None else ids)
+            return found.raw_id in (self._read(kind) if ids is None else ids) and self._is_relied_on(name)
         for prefix in found.prefixes:
             ids = known.get(prefix)
             if found.raw_id in (self._read_network(prefix) if ids is None else ids):
-                return True
+                return self._is_relied_on(name)
         return False
 
     def _read(self, kind: ListKind) -> frozenset[bytes]:

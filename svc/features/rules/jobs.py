@@ -75,11 +75,8 @@ def facts_of(
     """
     at_s = event.occurred_at_ms // 1000
     ages = Ages(_days(visitor_first_s, at_s), _days(account.first_s, at_s))
-    listed = AskedLists(snapshot, owner, partial(listed_value, event), event.occurred_at_ms)
-
-    def in_list(name: str) -> bool:
-        return listed(name) and may_be_trusted(name, event, is_verified=account.is_verified)
-
+    is_relied_on = partial(may_be_trusted, event=event, is_verified=account.is_verified)
+    in_list = AskedLists(snapshot, owner, partial(listed_value, event), event.occurred_at_ms, is_relied_on)
     return Facts(event, ages, in_list, _asked_once(partial(_labels, snapshot, owner.number, event)))
 
 

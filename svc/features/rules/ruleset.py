@@ -134,18 +134,18 @@ LabelsOf = Callable[[Literal["visitor", "account"]], Sequence[str]]
 """What other events of a visitor or an account turned out to be, each label once."""
 
 
-def _no_labels(_: Literal["visitor", "account"]) -> Sequence[str]:
-    return ()
+class Facts:
+    """The facts about an event that conditions are evaluated on; `labels` are asked only where a condition names
+    them.
+    """
 
-
-class Facts(NamedTuple):
-    """The facts about an event that conditions are evaluated on."""
-
-    event: Event
-    ages: Ages
-    in_list: InList
-    labels: LabelsOf = _no_labels
-    """Asked only where a condition names them."""
+    def __init__(self, event: Event, ages: Ages, in_list: InList, labels: LabelsOf) -> None:
+        self.event = event
+        self.ages = ages
+        self.in_list = in_list
+        self.labels = labels
+        self.values = Values(partial(_value, self))
+        """The variables, each read once, whoever asks."""
 
 
 def evaluate(prepared: Prepared, facts: Facts) -> Decided:
@@ -162,11 +162,13 @@ def evaluate(prepared: Prepared, facts: Facts) -> Decided:
         if prepared.share is not None:
             evaluation.units = prepared.share
         answer = condition.ask(evaluation)
+        if answer is False:  # nearly always
+            continue
         if isinstance(answer, str):
             failed.append((rule.id, answer))
-        elif answer and rule.mode == "active":
+        elif rule.mode == "active":
             decision = Decision(rule.action, rule.id, rule.name)
-        elif answer:
+        else:
             shadow.append(ShadowMatch(rule.id, rule.name, rule.action))
     if not failed:
         return Decided(decision, tuple(shadow))
@@ -189,7 +191,7 @@ def matches(texts: Iterable[str], facts: Facts) -> dict[str, bool | None]:
 
 def evaluation_of(facts: Facts, units: int) -> Evaluation:
     """Return an evaluation about these facts that may cost a number of units."""
-    return Evaluation(Values(partial(_value, facts)), facts.in_list, units)
+    return Evaluation(facts.values, facts.in_list, units)
 
 
 def _value(facts: Facts, name: str) -> Any:

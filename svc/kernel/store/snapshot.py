@@ -176,6 +176,13 @@ class Transaction(Snapshot):
         self.writer.put(table.name, packed, encoded)
         return len(encoded)
 
+    def put_all(self, table: Table[V], keys: Iterable[tuple[Any, ...]], value: V) -> None:
+        """Insert or replace rows that have the same value, which is encoded once. Raises `StoreFullError`."""
+        body = table.value.encode(value)
+        for key in keys:
+            packed = table.key.pack(*key)
+            self.writer.put(table.name, packed, table.with_checksum(packed, body))
+
     def delete(self, table: Table[Any], *key: Any) -> bool:
         """Delete a row; return whether it existed. Raises `StoreFullError`: a delete takes pages before it
         frees any.

@@ -1,7 +1,8 @@
 """Conditions: compiled from text, with what they name and what they may cost (decisions 13.4).
 
 What may live here: text -> `Condition`. The language is in `language.py`, its checked tree in `tree.py`; whether
-literals can be used is said in `literals.py`, what a tree costs in `cost.py`, what it comes to in `evaluators.py`.
+literals can be used is said in `literals.py`, what a tree costs in `cost.py`, what it comes to in `evaluators.py` and
+`compiler.py`.
 
 A condition is either compiled to be saved, and refused where it cannot be used, or as one that was saved, maybe by an
 earlier version: then what cannot be evaluated any more fails, and is counted as an error of its rule.
@@ -13,8 +14,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from svc.features.rules.language.compiler import compiled_evaluator
 from svc.features.rules.language.cost import BUDGET, UNITS_A_MS, in_ms, units_of
-from svc.features.rules.language.evaluators import evaluator, failing, is_known
+from svc.features.rules.language.evaluators import failing, is_known
 from svc.features.rules.language.language import MAX_LENGTH, VARIABLES, ConditionError, checked_tree
 from svc.features.rules.language.literals import PatternError, faults, read_pattern, readable
 from svc.features.rules.language.tree import Node, Type, called
@@ -44,10 +46,10 @@ class Condition(NamedTuple):
         """
         try:
             found = self.evaluate(evaluation)
-        except EvaluationError as error:
+        except (EvaluationError, TooExpensiveError) as error:
             return str(error)
-        except TooExpensiveError:
-            return "it has used up its share of time"
+        if found is False:  # nearly always
+            return False
         return found if isinstance(found, bool) else "its value is neither true nor false"
 
 
@@ -133,7 +135,7 @@ when it is asked.
 def _condition(tree: Node) -> Condition:
     tree = readable(tree)
     lists = frozenset(_literals("in_list", tree))
-    return Condition(tree, evaluator(tree), variables_in(tree), lists, units_of(tree), _is_any_of_lists(tree))
+    return Condition(tree, compiled_evaluator(tree), variables_in(tree), lists, units_of(tree), _is_any_of_lists(tree))
 
 
 def variables_in(tree: Node) -> frozenset[str]:

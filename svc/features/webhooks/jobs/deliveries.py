@@ -350,8 +350,10 @@ def _queue(
     transaction: Transaction, number: int, event_id: UUID, event: WebhookEvent, to: Sequence[Registered]
 ) -> tuple[EndpointKey, ...]:
     transaction.put(WEBHOOK_EVENTS, (number, event_id.bytes), event)
-    for queue, _ in to:
-        open_delivery(transaction, queue, DeliveryKey(event_id.bytes, "auto"), event.created_at_ms)
+    raw_id, at_ms = event_id.bytes, event.created_at_ms
+    delivery, auto = Delivery("pending", 0, at_ms, at_ms), DELIVERY_KINDS.index("auto")
+    transaction.put_all(DELIVERIES, [(*queue, raw_id, auto) for queue, _ in to], delivery)
+    transaction.put_all(DUE, [(*queue, at_ms, raw_id, auto) for queue, _ in to], b"")
     return tuple(queue for queue, _ in to)
 
 

@@ -326,7 +326,6 @@ async def measure(
             services.append((Stages(found, world), made))
             # What is made once: patterns, tables of names.
             await services[-1][0].identify(made(devices + 1, 0, at_ms=world.now_ms())[-1:])
-        tune_garbage_collection()
         for number in range(rounds * len(KINDS) + 1):
             kind = kind_of(number)
             for (stages, made), rows in zip(services, measured, strict=True):
@@ -334,6 +333,7 @@ async def measure(
                     continue
                 stages.cpu_s.clear()
                 todo = made(devices, number, at_ms=world.now_ms())
+                tune_garbage_collection()
                 for first in range(0, devices, GROUP):
                     await stages.identify(todo[first : first + GROUP])
                 rows[kind].append({stage: 1e6 * cpu_s / devices for stage, cpu_s in stages.cpu_s.items()})

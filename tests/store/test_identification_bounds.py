@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -86,6 +86,10 @@ class Counted(Transaction):
         for place, row in enumerate(super().scan(table, *prefix, start=start)):
             self.read[table.name] += place > 0
             yield row
+
+    def put_all(self, table: Any, keys: Iterable[tuple[Any, ...]], value: Any) -> None:
+        for key in keys:
+            self.put(table, key, value)
 
     def put(self, table: Any, key: tuple[Any, ...], value: Any) -> int:
         self.written[table.name] += 1
@@ -312,7 +316,7 @@ def test_webhook_endpoints_cost_two_rows_each_for_each_event(
     assert len(recorded.queues) == told
     ((read, written),) = counts
     found_by = (ENDPOINT_COUNTS, ENDPOINTS, ORGANIZATIONS, FILLED_LISTS, LISTED)
-    assert [read[table.name] for table in found_by] == [1, endpoints, 2 + (told > 0), 0, 0]
+    assert [read[table.name] for table in found_by] == [1, endpoints, 2, 0, 0]
     events = 2 if told else 0
     assert [written[table.name] for table in (WEBHOOK_EVENTS, DELIVERIES, DUE)] == [events, 2 * told, 2 * told]
     assert read[RULESETS.name] == 0

@@ -13,7 +13,8 @@ from svc.features.lists.queries import AskedLists
 from svc.features.lists.tables import FILLED_LISTS
 from svc.features.rules.ruleset import FIRST
 from svc.features.rules.tables import RULESETS
-from svc.features.webhooks.tables import ENDPOINT_COUNTS, ENDPOINTS
+from svc.features.webhooks.queries import endpoints_of
+from svc.features.webhooks.tables import ENDPOINT_COUNTS
 from svc.identify.attestation.challenge import periods_to_search
 from svc.identify.attestation.claim import Attestation
 from svc.identify.history.evidence import DAY_S, REPLAY_MEMORY_S, HistoryEvidence, address_id
@@ -75,7 +76,7 @@ def identification(snapshot: Snapshot, assessment: Assessment) -> Iterator[None]
         earlier = snapshot.get(IDEMPOTENCY, number, submission.idempotency)
         if earlier is not None:
             snapshot.has(EVENTS, number, earlier.request_id)
-    _rules(snapshot, assessment)
+    _decision(snapshot, assessment)
     visitors = likely_visitors(features, {key: snapshot.get(BLOCKS, number, key) or EMPTY_BLOCK for key in keys})
     for visitor in visitors:
         snapshot.has(VISITORS, number, visitor)
@@ -109,7 +110,6 @@ def _account(snapshot: Snapshot, submission: Submission) -> None:
     snapshot.has(FEED_CLOSED, number, environment)
     if submission.notify:
         snapshot.has(ENDPOINT_COUNTS, number)
-        next(snapshot.scan(ENDPOINTS, number), None)
 
 
 def _proof(snapshot: Snapshot, assessment: Assessment) -> None:
@@ -126,9 +126,13 @@ def _velocity(snapshot: Snapshot, submission: Submission, subject: Subject, subj
         snapshot.has(VELOCITY, submission.organization, of, kind, SUBJECTS.index(subject), subject_id)
 
 
-def _rules(snapshot: Snapshot, assessment: Assessment) -> None:
-    """Read what says of the values that are known which lists have them, if rules name lists that have entries."""
+def _decision(snapshot: Snapshot, assessment: Assessment) -> None:
+    """Read webhook endpoints, and what says of the values that are known which lists have them, if rules name lists
+    that have entries.
+    """
     submission, network = assessment.submission, assessment.network
+    if submission.notify:
+        endpoints_of(snapshot, submission.organization)
     organization = snapshot.get(ORGANIZATIONS, submission.organization)
     filled = snapshot.get(FILLED_LISTS, submission.organization)
     if organization is None or filled is None or filled.names != organization.filled_lists:

@@ -61,6 +61,7 @@ from svc.kernel.net.origins import origin_allowed
 from svc.kernel.store.snapshot import Late, Transaction
 from svc.kernel.tenants.billing import LedgerEntry, refused_for_money
 from svc.kernel.tenants.jobs import add, ask, enter
+from svc.kernel.tenants.organization import Organization
 from svc.kernel.tenants.queries import balance, find_key, is_removed, known_balance, organization, share_in_force
 from svc.kernel.tenants.tables import BALANCES
 from svc.kernel.values.partitions import EndpointKey
@@ -137,9 +138,10 @@ def identify(
     verdict = decide(assessment, recognition, visitor.id, result)
     event = _event_of(assessment, verdict, counted.velocity, archived=archived)
     first_s = index.first_seen_s(visitor.number, submission.at_ms // 1000)
-    event, to = _judged(transaction, submission, event, profile.threshold, first_s, counted.known)
+    owner = organization(transaction, number)
+    event, to = _judged(transaction, owner, submission, event, profile.threshold, first_s, counted.known)
     put_event(transaction, number, submission.request_id, event)
-    queues = _notify(transaction, submission, event, profile.threshold, to)
+    queues = _notify(transaction, owner, submission, event, profile.threshold, to)
     attested = None if redeemed is None else settle(transaction, submission, redeemed, visitor.id)
     length = _record_document(transaction, assessment, event, index, recognition, observations, profile, attested)
     _record_request(transaction, submission, -assessment.price)  # asks what the next line changes
@@ -196,6 +198,7 @@ def _recognized(
 
 def _judged(
     transaction: Transaction,
+    owner: Organization,
     submission: Submission,
     event: Event,
     threshold: int,
@@ -203,21 +206,24 @@ def _judged(
     account: KnownAccount,
 ) -> tuple[Event, Receivers]:
     """Return the event with the decision of the rules, and the webhook endpoints to notify."""
-    number = submission.organization
-    owner = organization(transaction, number)
     facts = facts_of(transaction, owner, event, visitor_first_s, account)
     event = with_decision(event, decide_event(transaction, owner, facts))
-    to = identification_receivers(transaction, number, facts, threshold) if submission.notify else NOBODY
+    to = identification_receivers(transaction, owner.number, facts, threshold) if submission.notify else NOBODY
     return with_errors(event, to.failed), to
 
 
 def _notify(
-    transaction: Transaction, submission: Submission, event: Event, threshold: int, to: Receivers
+    transaction: Transaction,
+    owner: Organization,
+    submission: Submission,
+    event: Event,
+    threshold: int,
+    to: Receivers,
 ) -> tuple[EndpointKey, ...]:
     """Notify webhook endpoints, and open a review if the rules decide so (decisions 14.4). Return the endpoints to
     which something is due.
     """
-    queues = enqueue_identification(transaction, submission, event, threshold, to.endpoints)
+    queues = enqueue_identification(transaction, owner, submission, event, threshold, to.endpoints)
     decision = event.verdict.decision
     if decision is None or decision.action != "review":
         return queues

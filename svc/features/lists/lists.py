@@ -134,7 +134,7 @@ _SPELLINGS: dict[ListKind, Callable[[str], str | None]] = {
     "address": _address,
     "country": _country,
     "asn": _asn,
-    "origin": normalize_origin,
+    "origin": lru_cache(maxsize=256)(normalize_origin),
     "tag": _tag,
 }
 
@@ -153,8 +153,9 @@ def covering(address: str, prefixes: Iterable[Prefix]) -> Iterator[str]:
     for version, length in prefixes:
         if version == found.version:
             hidden = found.max_prefixlen - length
-            start = type(found)(int(found) >> hidden << hidden)
-            yield f"{start}/{length}" if hidden else str(start)
+            start = int(found) >> hidden << hidden
+            spelled = ".".join(map(str, start.to_bytes(4))) if version == 4 else str(IPv6Address(start))
+            yield f"{spelled}/{length}" if hidden else spelled
 
 
 _CUT_BYTES = 320

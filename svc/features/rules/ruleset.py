@@ -56,7 +56,10 @@ class Ruleset(msgspec.Struct, frozen=True, array_like=True, kw_only=True, dict=T
 def prepared(rules: Iterable[Rule], compiled: Callable[[str], Condition]) -> Prepared:
     """Return rules that are ready for evaluation. `compiled`: returns the condition of a text."""
     living = tuple((rule, compiled(rule.condition)) for rule in rules if rule.mode != "off")
-    return Prepared(living, frozenset[str]().union(*(condition.lists for _, condition in living)), _share(living))
+    others = tuple(each for each in living if not each[1].is_any_of_lists)
+    lists = frozenset[str]().union(*(each.lists for _, each in living))
+    asked_alone = frozenset[str]().union(*(each.lists for _, each in living if each.is_any_of_lists))
+    return Prepared(living, lists, _share(living), others, asked_alone)
 
 
 class Prepared(NamedTuple):
@@ -68,6 +71,10 @@ class Prepared(NamedTuple):
     """Lists that any of them names."""
     share: int | None
     """Units that a rule may cost; `None` = the rules together may cost `BUDGET`, and can't cost more."""
+    others: tuple[tuple[Rule, Condition], ...]
+    """The rules that do more than ask whether a value is in any of some lists."""
+    asked_alone: frozenset[str]
+    """The lists that all of the rules but `others` name: nearly always an event is in none of them."""
 
 
 def _share(rules: Sequence[tuple[Rule, Condition]]) -> int | None:
@@ -152,15 +159,18 @@ def evaluate(prepared: Prepared, facts: Facts) -> Decided:
     """Return the decision: the first active rule whose condition is true decides; shadows are evaluated as well."""
     if not prepared.rules:
         return NOTHING_DECIDED
-    evaluation = evaluation_of(facts, BUDGET)
+    evaluation, rules = evaluation_of(facts, BUDGET), prepared.rules
+    if prepared.asked_alone and not any(map(facts.in_list, prepared.asked_alone)):
+        rules = prepared.others
     decision: Decision | None = None
     shadow: list[ShadowMatch] = []
     failed: list[tuple[str, str]] = []
-    for rule, condition in prepared.rules:
+    share = prepared.share
+    for rule, condition in rules:
         if decision is not None and rule.mode == "active":
             continue
-        if prepared.share is not None:
-            evaluation.units = prepared.share
+        if share is not None:
+            evaluation.units = share
         answer = condition.ask(evaluation)
         if answer is False:  # nearly always
             continue
@@ -232,7 +242,9 @@ def _counts(event: Event, subject: Subject) -> Counts | None:
 
 
 def _window(counts: Counts, place: int) -> dict[str, int]:
-    return dict(zip(WINDOWS, counts.others[place] if place >= 0 else counts.events, strict=True))
+    hour, day, month = WINDOWS
+    first, second, third = counts.others[place] if place >= 0 else counts.events
+    return {hour: first, day: second, month: third}
 
 
 def _one_window(subject: Subject, place: int, facts: Facts) -> dict[str, int] | None:

@@ -1,7 +1,7 @@
 """Compiles conditions: a checked tree becomes a function of Python, which is several times as fast as a closure a node.
 
-What may live here: `Node` -> an expression of Python's syntax tree. What is an operator in both languages is written as
-such, and whatever else is a call of its closure (`evaluators.py`).
+What may live here: `Node` -> an expression of Python, as text. What is an operator in both languages is written as
+one, and whatever else is a call of its closure (`evaluators.py`).
 
 In the language `&&` and `||` absorb an error where the other side decides, and in Python they do not: where a part
 fails, the closures evaluate the condition again from its start, so that their result is the one that counts.
@@ -9,7 +9,6 @@ fails, the closures evaluate the condition again from its start, so that their r
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -22,34 +21,31 @@ _FUNCTION: Final = """
 def evaluate(of):
     units, value = of.units, of.values
     try:
-        return ...
+        return {}
     except FAILURES:
         of.units = units
         return closures(of)
 """
-_LOGICAL: Final[dict[str, type[ast.boolop]]] = {"_&&_": ast.And, "_||_": ast.Or}
-_COMPARISONS: Final[dict[str, type[ast.cmpop]]] = {
-    "equals": ast.Eq,
-    "not_equals": ast.NotEq,
-    "less": ast.Lt,
-    "less_equals": ast.LtE,
-    "greater": ast.Gt,
-    "greater_equals": ast.GtE,
+_LOGICAL: Final = {"_&&_": "and", "_||_": "or"}
+_COMPARISONS: Final = {
+    "equals": "==",
+    "not_equals": "!=",
+    "less": "<",
+    "less_equals": "<=",
+    "greater": ">",
+    "greater_equals": ">=",
 }
 
 
 def compiled_evaluator(tree: Node) -> Evaluator:
     """Return the function that evaluates a tree, with the results of `evaluator`."""
-    closures = evaluator(tree)
-    writer = _Writer()
-    module = ast.parse(_FUNCTION)
-    (definition,) = module.body
-    assert isinstance(definition, ast.FunctionDef)
-    (attempt,) = (each for each in definition.body if isinstance(each, ast.Try))
-    attempt.body = [ast.Return(writer.of(tree))]
+    closures, writer = evaluator(tree), _Writer()
+    text = _FUNCTION.format(writer.of(tree))
     space: dict[str, Any] = {**writer.called, "closures": closures, "FAILURES": (EvaluationError, KeyError)}
-    # Texts of the condition are constants of the tree: no word of it becomes code.
-    exec(compile(ast.fix_missing_locations(module), "<condition>", "exec"), space)  # noqa: S102
+    try:
+        exec(text, space)  # noqa: S102  of the condition's own words only constants are in it, as `repr` writes them
+    except (SyntaxError, MemoryError, RecursionError):  # too many parentheses within each other
+        return closures
     return space["evaluate"]
 
 
@@ -58,37 +54,30 @@ class _Writer:
         self.called: dict[str, Callable[..., Any]] = {}
         """What the expression calls, by name."""
 
-    def of(self, node: Node) -> ast.expr:
+    def of(self, node: Node) -> str:
         """Return a node as an expression over `of`, an evaluation, and `value`, the variables of its event."""
-        if node.kind == "constant":
-            return ast.Constant(node.value)
+        if node.kind == "constant" and isinstance(node.value, str | int):
+            return repr(node.value)
         if node.kind == "name" and node.name in VARIABLES:
-            return _item(_name("value"), ast.Constant(node.name))
+            return f"value[{node.name!r}]"
         if node.kind == "call" and node.name in _LOGICAL:
-            return ast.BoolOp(_LOGICAL[node.name](), [self.of(part) for part in node.parts])
+            left, right = map(self.of, node.parts)
+            return f"({left} {_LOGICAL[node.name]} {right})"
         if node.overload == "in_list_of_event" and node.parts[0].kind == "constant":
-            return ast.Call(ast.Attribute(_name("of"), "in_list", ast.Load()), [ast.Constant(node.parts[0].value)], [])
+            return f"of.in_list({node.parts[0].value!r})"
         if is_of_values(node):
-            return self._of_values(node.overload, [self.of(part) for part in node.parts])
-        return self._call(evaluator(node), [_name("of")])
+            return self._of_values(node.overload, *map(self.of, node.parts))
+        return self._call(evaluator(node), "of")
 
-    def _of_values(self, overload: str, values: list[ast.expr]) -> ast.expr:
+    def _of_values(self, overload: str, *values: str) -> str:
         comparison = _COMPARISONS.get(overload) or _COMPARISONS.get(overload.rpartition("_")[0])
         if comparison is not None:
-            return ast.Compare(values[0], [comparison()], values[1:])
+            return f"({values[0]} {comparison} {values[1]})"
         if overload == "logical_not":
-            return ast.UnaryOp(ast.Not(), *values)
-        return _item(*values) if overload == "index_map" else self._call(FUNCTIONS[overload], values)
+            return f"(not {values[0]})"
+        return f"{values[0]}[{values[1]}]" if overload == "index_map" else self._call(FUNCTIONS[overload], *values)
 
-    def _call(self, function: Callable[..., Any], values: list[ast.expr]) -> ast.expr:
+    def _call(self, function: Callable[..., Any], *values: str) -> str:
         name = f"function_{len(self.called)}"
         self.called[name] = function
-        return ast.Call(_name(name), values, [])
-
-
-def _name(text: str) -> ast.expr:
-    return ast.Name(text, ast.Load())
-
-
-def _item(mapping: ast.expr, key: ast.expr) -> ast.expr:
-    return ast.Subscript(mapping, key, ast.Load())
+        return f"{name}({', '.join(values)})"

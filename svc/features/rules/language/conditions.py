@@ -16,12 +16,14 @@ from typing import Final, NamedTuple
 
 from svc.features.rules.language.compiler import compiled_evaluator
 from svc.features.rules.language.cost import BUDGET, UNITS_A_MS, in_ms, units_of
-from svc.features.rules.language.evaluators import failing, is_known
+from svc.features.rules.language.evaluators import evaluator, failing, is_known
 from svc.features.rules.language.language import MAX_LENGTH, VARIABLES, ConditionError, checked_tree
 from svc.features.rules.language.literals import PatternError, faults, read_pattern, readable
 from svc.features.rules.language.tree import Node, Type, called
 from svc.features.rules.language.values import Evaluation, EvaluationError, Evaluator, TooExpensiveError
 
+COMPILED_UNITS: Final = 200
+"""Of a condition that is compiled, at most: one whose evaluation fails is evaluated twice."""
 OVER_BUDGET: Final = "ask fewer questions of long texts and of lists, in shorter patterns"
 
 
@@ -134,8 +136,9 @@ when it is asked.
 
 def _condition(tree: Node) -> Condition:
     tree = readable(tree)
-    lists = frozenset(_literals("in_list", tree))
-    return Condition(tree, compiled_evaluator(tree), variables_in(tree), lists, units_of(tree), _is_any_of_lists(tree))
+    lists, units = frozenset(_literals("in_list", tree)), units_of(tree)
+    evaluate = (compiled_evaluator if units <= COMPILED_UNITS else evaluator)(tree)
+    return Condition(tree, evaluate, variables_in(tree), lists, units, _is_any_of_lists(tree))
 
 
 def variables_in(tree: Node) -> frozenset[str]:

@@ -285,7 +285,7 @@ def test_the_upgrade_to_version_8_clears_the_second_rows_of_lists(tmp_path: Path
         assert snapshot.count(LIST_ENTRIES) == known["rows"]["list_entries"]
 
 
-@pytest.mark.parametrize("version", [7, 8, 9])
+@pytest.mark.parametrize("version", [7, 8])
 def test_an_upgrade_tells_rules_of_the_lists_that_have_entries(version: int, tmp_path: Path):
     directory, _ = unpack(RELEASED / "unreleased" / f"store-{version}.tar.xz", tmp_path)
     upgrade(directory, WORLD.run_sync, map_bytes=MAP_BYTES, program="test", now_ms=WORLD.now_ms, copy=False)

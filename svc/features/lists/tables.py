@@ -47,7 +47,7 @@ LISTED = Table(
     With("list_entries"),
     ErasedBy("purge_listed"),
     invariants=("lists",),
-    since=10,
+    since=9,
 )
 """By the value, as entries are: which lists have it."""
 FILLED_LISTS = Table(
@@ -57,7 +57,7 @@ FILLED_LISTS = Table(
     Until("no list has entries"),
     NOT_PERSONAL,
     invariants=("lists",),
-    since=10,
+    since=9,
 )
 """What rules need of the lists that have entries."""
 LIST_EXPIRIES = Table(

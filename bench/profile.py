@@ -18,7 +18,6 @@ from svc.features.webhooks.jobs.endpoints import NewEndpoint, create_endpoint
 from svc.kernel.store.snapshot import Transaction
 
 FEATURES: Final = ("account", "rules", "lists", "webhooks", "proof")
-"""In the order in which a measurement adds them."""
 RULES, LISTS, ENTRIES = 60, 50, 20
 CONDITIONS: Final = (
     'action == "sign_up" && (velocity.visitor.accounts["24h"] > 2 || "incognito" in signals || "replayed" in signals)',
@@ -43,7 +42,6 @@ VALUES: Final[dict[ListKind, Callable[[int], str]]] = {
     "address": lambda number: f"10.{number >> 8}.{number & 255}." + ("0/24" if number % 4 == 0 else "7"),
     "origin": lambda number: f"https://shop-{number}.example",
 }
-KINDS: Final = tuple(VALUES)
 
 
 def install(transaction: Transaction, number: int, features: Collection[str], now_ms: int) -> None:
@@ -53,7 +51,7 @@ def install(transaction: Transaction, number: int, features: Collection[str], no
         texts = (f"({CONDITIONS[index % len(CONDITIONS)]}) && score != {1000 + index}" for index in range(RULES))
         rules += [_rule(index, text) for index, text in enumerate(texts)]
     for index in range(LISTS if "lists" in features else 0):
-        kind = KINDS[index % len(KINDS)]
+        kind = [*VALUES][index % len(VALUES)]
         entries = [NewEntry(VALUES[kind](index * ENTRIES + each)) for each in range(ENTRIES)]
         create_list(transaction, number, f"lst_{index:020}", f"list_{index}", kind, now_ms)
         add_entries(transaction, number, f"lst_{index:020}", entries, now_ms)

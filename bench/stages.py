@@ -338,9 +338,7 @@ async def measure(
 
 
 def interpreter() -> str:
-    """Its version, and whether it was built with profile-guided optimization as far as it says: Debian's was, and does
-    not say so.
-    """
+    """Its version, and whether it says that it was built by a profile: Debian's was, and does not say so."""
     is_optimized = "--enable-optimizations" in (sysconfig.get_config_var("CONFIG_ARGS") or "")
     return (
         f"CPython {sys.version.split()[0]}, CONFIG_ARGS {'with' if is_optimized else 'without'} --enable-optimizations"

@@ -7,7 +7,7 @@ store has the entries.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, lru_cache
 from hashlib import sha256
@@ -41,6 +41,8 @@ MAX_ENTRIES = 100_000
 """Living ones of an organization, in all its lists."""
 MAX_AT_ONCE = 1_000
 """Entries or values of one request."""
+MOST_ASKED = 16
+"""Sets of names that are remembered for the lists of an organization: two rulesets, and those that are tried."""
 LONGEST_NOTE = 500
 LONGEST_TAG = 1024
 
@@ -242,6 +244,24 @@ class FilledLists(msgspec.Struct, frozen=True, array_like=True, dict=True):
     def by_name(self) -> dict[str, FilledList]:
         """Return each list under its name."""
         return {found.name: found for found in self.lists}
+
+    def asked(self, names: frozenset[str]) -> dict[ListKind | Prefix, frozenset[bytes]]:
+        """Return the ids of the lists of these names by their kind, those of addresses by each of their prefixes."""
+        found = self._asked.get(names)
+        if found is None:
+            ids = defaultdict[ListKind | Prefix, set[bytes]](set)
+            for each in (each for each in self.lists if each.name in names):
+                for asked in each.prefixes if each.kind == "address" else (each.kind,):
+                    ids[asked].add(each.raw_id)
+            if len(self._asked) >= MOST_ASKED:
+                self._asked.clear()
+            found = self._asked[names] = {asked: frozenset(some) for asked, some in ids.items()}
+        return found
+
+    @cached_property
+    def _asked(self) -> dict[frozenset[str], dict[ListKind | Prefix, frozenset[bytes]]]:
+        """By names: those that the rulesets of an organization ask."""
+        return {}
 
 
 class Listing(msgspec.Struct, frozen=True, array_like=True):

@@ -11,7 +11,6 @@ from itertools import islice
 
 from svc.features.lists.lists import (
     FIRST_LISTS,
-    FilledList,
     FilledLists,
     ListEntry,
     ListKind,
@@ -61,39 +60,46 @@ class AskedLists:
         self._value_of = value_of
         self._now_ms = now_ms
         self._is_relied_on = is_relied_on
-        self._lists: dict[str, FilledList] = {}
+        self._lists: FilledLists | None = None
         self._found: dict[ListKind | Prefix, frozenset[bytes]] = {}
         """The ids of lists that have the value of a kind; of addresses, by prefix."""
 
     def __call__(self, name: str) -> bool:
         """Return whether the value of the list's kind is in the list of this name, and counts."""
-        found = self._lists.get(name)
-        if found is None:
-            if self._lists or name not in self._owner.filled_lists:
+        lists = self._lists
+        if lists is None:
+            if name not in self._owner.filled_lists:
                 return False
-            self._lists = filled_lists(self._snapshot, self._owner)
-            found = self._lists[name]
-        kind, known = found.kind, self._found
-        if kind != "address":
-            ids = known.get(kind)
-            return found.raw_id in (self._read(kind) if ids is None else ids) and self._is_relied_on(name)
-        for prefix in found.prefixes:
-            ids = known.get(prefix)
-            if found.raw_id in (self._read_network(prefix) if ids is None else ids):
-                return self._is_relied_on(name)
-        return False
+            lists = self._lists = filled_lists(self._snapshot, self._owner)
+        found = lists.by_name.get(name)
+        if found is None:
+            return False
+        return any(
+            found.raw_id in self._ids(asked) for asked in (found.prefixes if found.kind == "address" else (found.kind,))
+        ) and self._is_relied_on(name)
 
-    def _read(self, kind: ListKind) -> frozenset[bytes]:
-        value = self._value_of(kind)
-        spelled = None if value is None else canonical(kind, value)
-        ids = self._found[kind] = self._lists_with(spelled)
+    def any_of(self, names: frozenset[str]) -> bool:
+        """Return whether any of the lists of these names would be answered with yes."""
+        lists = self._lists
+        if lists is None:
+            if names.isdisjoint(self._owner.filled_lists):
+                return False
+            lists = self._lists = filled_lists(self._snapshot, self._owner)
+        is_found = any(not ids.isdisjoint(self._ids(asked)) for asked, ids in lists.asked(names).items())
+        return is_found and any(map(self, names))
+
+    def _ids(self, asked: ListKind | Prefix) -> frozenset[bytes]:
+        ids = self._found.get(asked)
+        if ids is None:
+            ids = self._found[asked] = self._lists_with(self._spelled(asked))
         return ids
 
-    def _read_network(self, prefix: Prefix) -> frozenset[bytes]:
-        address = self._value_of("address")
-        network = None if address is None else next(covering(address, (prefix,)), None)
-        ids = self._found[prefix] = self._lists_with(network)
-        return ids
+    def _spelled(self, asked: ListKind | Prefix) -> str | None:
+        """Return the event's value of a kind as entries spell it, or the network of its address with a prefix."""
+        value = self._value_of("address" if isinstance(asked, tuple) else asked)
+        if value is None:
+            return None
+        return next(covering(value, (asked,)), None) if isinstance(asked, tuple) else canonical(asked, value)
 
     def _lists_with(self, value: str | None) -> frozenset[bytes]:
         found = None if value is None else self._snapshot.get(LISTED, self._owner.number, entry_key(value))
@@ -102,15 +108,15 @@ class AskedLists:
         return frozenset(each.raw_list for each in found.listings if each.is_living(self._now_ms))
 
 
-def filled_lists(snapshot: Snapshot, owner: Organization) -> dict[str, FilledList]:
-    """Return by name the lists of an organization that have entries. Raises `CorruptionError` unless they are those
+def filled_lists(snapshot: Snapshot, owner: Organization) -> FilledLists:
+    """Return the lists of an organization that have entries. Raises `CorruptionError` unless they are those
     that its row names.
     """
     found = snapshot.get(FILLED_LISTS, owner.number) or FilledLists()
     if found.names != owner.filled_lists:
         names = ", ".join(owner.filled_lists)
         raise CorruptionError(f"organization {owner.number} says that {names} have entries, its lists are others")
-    return found.by_name
+    return found
 
 
 def asked_prefixes(found: StoredList) -> int:

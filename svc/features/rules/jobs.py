@@ -77,7 +77,7 @@ def facts_of(
     ages = Ages(_days(visitor_first_s, at_s), _days(account.first_s, at_s))
     is_relied_on = partial(may_be_trusted, event=event, is_verified=account.is_verified)
     in_list = AskedLists(snapshot, owner, partial(listed_value, event), event.occurred_at_ms, is_relied_on)
-    return Facts(event, ages, in_list, _asked_once(partial(_labels, snapshot, owner.number, event)))
+    return Facts(event, ages, in_list, in_list.any_of, _asked_once(partial(_labels, snapshot, owner.number, event)))
 
 
 def listed_value(event: Event, kind: ListKind) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from svc.features.rules.language.conditions import Condition, known
+from svc.features.rules.language.conditions import FAILURES, Condition, known
 from svc.features.rules.language.cost import BUDGET, FILTER_BUDGET, fetched_units
 from svc.features.rules.language.values import Evaluation, InList, Values
 from svc.identify.model import Decision, RuleAction, ShadowMatch
@@ -146,10 +146,18 @@ class Facts:
     them.
     """
 
-    def __init__(self, event: Event, ages: Ages, in_list: InList, labels: LabelsOf) -> None:
+    def __init__(
+        self,
+        event: Event,
+        ages: Ages,
+        in_list: InList,
+        in_any_list: Callable[[frozenset[str]], bool],
+        labels: LabelsOf,
+    ) -> None:
         self.event = event
         self.ages = ages
         self.in_list = in_list
+        self.in_any_list = in_any_list
         self.labels = labels
         self.values = Values(partial(_value, self))
         """The variables, each read once, whoever asks."""
@@ -160,7 +168,7 @@ def evaluate(prepared: Prepared, facts: Facts) -> Decided:
     if not prepared.rules:
         return NOTHING_DECIDED
     evaluation, rules = evaluation_of(facts, BUDGET), prepared.rules
-    if prepared.asked_alone and not any(map(facts.in_list, prepared.asked_alone)):
+    if prepared.asked_alone and not facts.in_any_list(prepared.asked_alone):
         rules = prepared.others
     decision: Decision | None = None
     shadow: list[ShadowMatch] = []
@@ -171,12 +179,14 @@ def evaluate(prepared: Prepared, facts: Facts) -> Decided:
             continue
         if share is not None:
             evaluation.units = share
-        answer = condition.ask(evaluation)
-        if answer is False:  # nearly always
+        try:
+            is_true = condition.evaluate(evaluation)
+        except FAILURES as error:
+            failed.append((rule.id, str(error)))
             continue
-        if isinstance(answer, str):
-            failed.append((rule.id, answer))
-        elif rule.mode == "active":
+        if not is_true:
+            continue
+        if rule.mode == "active":
             decision = Decision(rule.action, rule.id, rule.name)
         else:
             shadow.append(ShadowMatch(rule.id, rule.name, rule.action))

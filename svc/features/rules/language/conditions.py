@@ -10,7 +10,7 @@ earlier version: then what cannot be evaluated any more fails, and is counted as
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -20,11 +20,15 @@ from svc.features.rules.language.evaluators import evaluator, failing, is_known
 from svc.features.rules.language.language import MAX_LENGTH, VARIABLES, ConditionError, checked_tree
 from svc.features.rules.language.literals import PatternError, faults, read_pattern, readable
 from svc.features.rules.language.tree import Node, Type, called
-from svc.features.rules.language.values import Evaluation, EvaluationError, Evaluator, TooExpensiveError
+from svc.features.rules.language.values import Evaluation, EvaluationError, TooExpensiveError
 
 COMPILED_UNITS: Final = 200
 """Of a condition that is compiled, at most: one whose evaluation fails is evaluated twice."""
 OVER_BUDGET: Final = "ask fewer questions of long texts and of lists, in shorter patterns"
+
+
+FAILURES: Final = (EvaluationError, TooExpensiveError)
+"""An evaluation without a result, in words."""
 
 
 class Condition(NamedTuple):
@@ -32,7 +36,8 @@ class Condition(NamedTuple):
 
     tree: Node | None
     """`None` of one that was saved: only who saves or tries it asks."""
-    evaluate: Evaluator
+    evaluate: Callable[[Evaluation], bool]
+    """Returns whether it is true of an event. Raises `FAILURES`, and what the evaluation's `in_list` raises."""
     names: frozenset[str]
     """The variables that it names: those of `VARIABLES`."""
     lists: frozenset[str]
@@ -47,12 +52,9 @@ class Condition(NamedTuple):
         evaluation's `in_list` raises.
         """
         try:
-            found = self.evaluate(evaluation)
-        except (EvaluationError, TooExpensiveError) as error:
+            return self.evaluate(evaluation)
+        except FAILURES as error:
             return str(error)
-        if found is False:  # nearly always
-            return False
-        return found if isinstance(found, bool) else "its value is neither true nor false"
 
 
 def compiled(text: str) -> Condition:
@@ -138,6 +140,8 @@ def _condition(tree: Node) -> Condition:
     tree = readable(tree)
     lists, units = frozenset(_literals("in_list", tree)), units_of(tree)
     evaluate = (compiled_evaluator if units <= COMPILED_UNITS else evaluator)(tree)
+    if tree.type.name != "bool":  # one that an earlier version saved
+        evaluate = failing("its value is neither true nor false")
     return Condition(tree, evaluate, variables_in(tree), lists, units, _is_any_of_lists(tree))
 
 

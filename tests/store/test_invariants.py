@@ -308,18 +308,18 @@ def test_a_list_with_entries_that_its_organization_does_not_name_is_a_violation(
 
     unnamed, others = broken_by(toured, change(ORGANIZATIONS, filled_lists=()))
     assert "has entries, organization 1 does not say so" in unnamed
-    assert others == "rules of organization 1 are told of other lists than its row names"
+    assert others == "the lists with entries of organization 1 are not those that its row names"
     assert broken_by(toured, empties) == []
 
 
-def test_what_rules_are_told_of_lists_is_compared_with_them(toured: Store):
+def test_what_rules_read_of_lists_is_compared_with_them(toured: Store):
     with toured.read() as snapshot:
         told = snapshot.get(FILLED_LISTS, 1)
     assert told is not None
     (list_of,) = told.lists
     another = msgspec.structs.replace(list_of, kind="tag")
     (violation,) = broken_by(toured, change(FILLED_LISTS, lists=(another,)))
-    assert violation.endswith("of organization 1 is not what rules are told of it")
+    assert violation.endswith("of organization 1 is not what rules read of it")
     (violation,) = broken_by(toured, drop(LISTED))
     assert violation.endswith("is not found by its value")
     (violation,) = broken_by(toured, put(LISTED, 1, "stray", value=Listed((Listing(list_of.raw_id, None),))))

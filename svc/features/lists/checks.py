@@ -51,12 +51,12 @@ def _mismarked(snapshot: Snapshot, number: int, rows: dict[str, StoredList]) -> 
     for name in owner.filled_lists:
         if name not in rows:
             yield f"organization {number} says that the list {name} has entries, which it does not have"
-    told = snapshot.get(FILLED_LISTS, number) or FilledLists()
-    if told.names != owner.filled_lists:
-        yield f"rules of organization {number} are told of other lists than its row names"
-    for name, found in told.by_name.items():
+    filled = snapshot.get(FILLED_LISTS, number) or FilledLists()
+    if filled.names != owner.filled_lists:
+        yield f"the lists with entries of organization {number} are not those that its row names"
+    for name, found in filled.by_name.items():
         if name in rows and rows[name].entries and found != described(rows[name]):
-            yield f"list {rows[name].id} of organization {number} is not what rules are told of it"
+            yield f"list {rows[name].id} of organization {number} is not what rules read of it"
 
 
 def _miscounted(snapshot: Snapshot, number: int, lists: dict[str, StoredList]) -> Iterator[str]:

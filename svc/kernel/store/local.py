@@ -6,14 +6,15 @@ Commands open a store in a database as this, too: they have it for themselves, o
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, nullcontext
 from functools import partial
 from typing import TypeVar
 
 import trio
 
+from svc.kernel.store.contention import Contention, TurnQueue
 from svc.kernel.store.engine import Engine, StoreFullError, UnavailableError
-from svc.kernel.store.group import Group, Job, Write
+from svc.kernel.store.group import Group, Job, Settled, Write
 from svc.kernel.store.schema.codec import CorruptPageError
 from svc.kernel.store.schema.table import installed
 from svc.kernel.store.snapshot import Snapshot
@@ -46,6 +47,7 @@ class WriteTurn:
 
 
 T = TypeVar("T")
+_NO_TURN = nullcontext()
 
 
 class LocalStore(Store):
@@ -62,6 +64,8 @@ class LocalStore(Store):
         super().__init__(engine, now_ms, elapsed_s)
         self._run_sync = run_sync
         self._writing = WriteTurn()
+        self._contention = Contention()
+        self._turns = TurnQueue(engine.take_turn, elapsed_s)
 
     async def query(self, read: Callable[[Snapshot], T], *, recent: bool = False) -> T:
         """See `Store.query`."""
@@ -74,32 +78,41 @@ class LocalStore(Store):
     ) -> list[T | Exception]:
         """See `Store.write`."""
         handed_over_at = trio.current_time()
-        async with self._turn(urgent=urgent):
+        organizations = [each.organization for each in writes]
+        takes_turn = urgent and self._contention.takes_turns(organizations)
+        async with self._turns.turn() if takes_turn else _NO_TURN as end_turn, self._turn(urgent=urgent):
             began_at = trio.current_time()
             self._waits_s.observe(began_at - handed_over_at)
             self._groups.observe(len(writes))
             jobs = [each.job for each in writes]
             try:
                 with self.health.attempt(proves=urgent):
-                    return await self._write_group(jobs, may_use_reserve=may_use_reserve)
+                    settled = await self._write_group(jobs, may_use_reserve=may_use_reserve, end_turn=end_turn)
             except CorruptPageError:  # it ended the transaction for all jobs
                 return [await self._write_alone(job, may_use_reserve=may_use_reserve) for job in jobs]
             finally:
                 self._commits_s.observe(trio.current_time() - began_at)
+            if urgent:
+                self._contention.note(organizations, settled.repeated, in_turn=end_turn is not None)
+            return settled.outcomes
 
-    async def _write_group(self, jobs: Sequence[Job[T]], *, may_use_reserve: bool) -> list[T | Exception]:
+    async def _write_group(
+        self, jobs: Sequence[Job[T]], *, may_use_reserve: bool, end_turn: Callable[[], None] | None = None
+    ) -> Settled[T]:
         group = Group(jobs)
         if not may_use_reserve:
             with closing(self.engine.read()) as reader:
                 group.run(reader)
         pause = Undisturbed()
         write = partial(self._write_now, group, may_use_reserve=may_use_reserve, inside=pause)
+        if end_turn is not None:
+            write = partial(_and_end, write, end_turn)
         return await self._run_sync(write, undisturbed=pause)
 
     async def _write_alone(self, job: Job[T], *, may_use_reserve: bool) -> T | Exception:
         """Return the outcome of a job in a commit of its own, so that a corrupt page fails only jobs that need it."""
         try:
-            (outcome,) = await self._write_group([job], may_use_reserve=may_use_reserve)
+            (outcome,) = (await self._write_group([job], may_use_reserve=may_use_reserve)).outcomes
         except (CorruptPageError, StoreFullError, UnavailableError) as error:
             return error
         return outcome
@@ -144,3 +157,11 @@ class LocalStore(Store):
     async def measured(self) -> StoreSpace:
         """See `Store.measured`."""
         return self.space()
+
+
+def _and_end(write: Callable[[], T], end: Callable[[], None]) -> T:
+    """Write, and end the turn on the same thread: the loop may have other things to do first."""
+    try:
+        return write()
+    finally:
+        end()

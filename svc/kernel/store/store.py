@@ -191,7 +191,7 @@ class Store(ABC):
         """Commit the jobs as `write` does, but on the calling thread, without waiting for a turn, and entirely inside
         the lock: for the command line.
         """
-        return self._write_now(Group(jobs), may_use_reserve=may_use_reserve)
+        return self._write_now(Group(jobs), may_use_reserve=may_use_reserve).outcomes
 
     def write_one_now(self, job: Job[T], *, may_use_reserve: bool = False) -> T:
         """Commit one job as `write_now` does. Return what the job returned, or raise its exception."""
@@ -199,7 +199,7 @@ class Store(ABC):
 
     def _write_now(
         self, group: Group[T], *, may_use_reserve: bool, inside: AbstractContextManager[object] = OUTSIDE
-    ) -> list[T | Exception]:
+    ) -> Settled[T]:
         settle = partial(self._settle, group)
         self._refuse_if_lost()
         try:
@@ -212,8 +212,8 @@ class Store(ABC):
         self._full = self._full and may_use_reserve
         self._commits += 1
         self._jobs += len(settled.outcomes)
-        self._repeated += settled.repeated
-        return settled.outcomes
+        self._repeated += len(settled.repeated)
+        return settled
 
     def _settle(self, group: Group[T], writer: Writer) -> Settled[T]:
         settled = group.settle(writer)

@@ -1,0 +1,349 @@
+"""Who takes turns to write, because other processes write the same rows, and that results are the same either way."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from random import Random
+from statistics import mean
+from typing import Any
+
+import pytest
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from svc.kernel.store.contention import (
+    DECIDED_BY,
+    STUCK_S,
+    TURNS_AT_FIRST,
+    TURNS_AT_MOST,
+    WAIT_S,
+    Contention,
+    TurnQueue,
+)
+from svc.kernel.store.group import Write
+from svc.kernel.store.lmdb.engine import LmdbEngine
+from svc.kernel.store.local import LocalStore
+from svc.kernel.store.schema.table import installed
+from svc.kernel.store.snapshot import Snapshot, Transaction
+from tests.store.test_group import TABLES, Model, Program, add, ask, count, fail_if, get, put, same, scan
+from tests.support.effort import effort
+from tests.support.worlds import HeldThreads
+
+BOOKS, SUMS = TABLES
+
+# Who takes turns
+
+
+def ahead(contention: Contention, jobs: int, repeated: int, organization: int = 1) -> None:
+    contention.note([organization] * jobs, range(repeated), in_turn=False)
+
+
+def turns_of(contention: Contention, organization: int = 1) -> int:
+    """How many groups of 8 take turns from now on, if nothing is in vain."""
+    turns = 0
+    while contention.takes_turns([organization]):
+        contention.note([organization] * 8, (), in_turn=True)
+        turns += 1
+    return turns
+
+
+def test_an_organization_takes_turns_once_most_of_its_jobs_run_again():
+    contention = Contention()
+    ahead(contention, 16, 8)
+    assert not contention.takes_turns([1])
+    ahead(contention, 16, 9)
+    assert contention.takes_turns([None, 2, 1])
+    assert not contention.takes_turns([None, 2])
+    assert turns_of(contention) == TURNS_AT_FIRST
+
+
+def test_small_groups_are_judged_together():
+    contention = Contention()
+    for _ in range(DECIDED_BY - 1):
+        ahead(contention, 1, 1)
+        assert not contention.takes_turns([1])
+    ahead(contention, 1, 1)
+    assert contention.takes_turns([1])
+
+
+def test_an_organization_of_a_shared_group_answers_for_its_own_jobs_alone():
+    contention = Contention()
+    contention.note([1, 2] * 16, range(0, 32, 2), in_turn=False)
+    assert contention.takes_turns([1])
+    assert not contention.takes_turns([2])
+
+
+def test_trials_become_rare_while_they_fail_and_one_that_succeeds_ends_the_turns():
+    contention, turns = Contention(), [0]
+    while turns[-1] < TURNS_AT_MOST:
+        ahead(contention, 16, 16)
+        turns.append(turns_of(contention))
+    assert turns == [0, 64, 128, 256, 512, 1024]
+    ahead(contention, 16, 16)
+    assert turns_of(contention) == TURNS_AT_MOST
+    ahead(contention, 16, 0)
+    ahead(contention, 16, 16)
+    assert turns_of(contention) == TURNS_AT_FIRST
+
+
+def test_a_process_that_does_not_take_turns_extends_those_of_the_others():
+    contention = Contention()
+    ahead(contention, 16, 16)
+    contention.note([1] * 16, range(16), in_turn=True)
+    assert turns_of(contention) == 2 * TURNS_AT_FIRST
+
+
+def test_organizations_that_are_remembered_are_bounded():
+    contention = Contention(most=3)
+    for organization in range(4):
+        ahead(contention, 16, 16, organization)
+    assert [contention.takes_turns([organization]) for organization in range(4)] == [False, False, False, True]
+    ahead(contention, 16, 16, 3)
+    assert contention.takes_turns([3])
+
+
+# How a turn is waited for
+
+
+class OneTurn:
+    """A turn without a file."""
+
+    def __init__(self) -> None:
+        self.holder: object | None = None
+
+    def take(self) -> Callable[[], None] | None:
+        if self.holder is not None:
+            return None
+        holder = self.holder = object()
+
+        def end() -> None:
+            if self.holder is holder:
+                self.holder = None
+
+        return end
+
+
+async def test_a_turn_that_ends_is_the_next_ones_and_waiting_can_be_cancelled(autojump_clock: MockClock):
+    one = OneTurn()
+    queues = [TurnQueue(one.take, trio.current_time) for _ in range(2)]
+    async with queues[0].turn() as end:
+        assert end is not None
+        with trio.move_on_after(WAIT_S / 2) as gave_up:
+            async with queues[1].turn():
+                raise AssertionError
+        assert gave_up.cancelled_caught
+        end()
+        async with queues[1].turn() as other:
+            assert other is not None
+            end()
+            assert one.holder is not None, "ending a turn twice does not end that of another"
+    async with queues[0].turn() as end:
+        assert end is not None
+
+
+async def test_a_holder_that_was_stopped_is_waited_for_once_a_second(autojump_clock: MockClock):
+    one = OneTurn()
+    one.take()
+    queue = TurnQueue(one.take, trio.current_time)
+    waits: list[float] = []
+    for _ in range(8):
+        began = trio.current_time()
+        async with queue.turn() as end:
+            assert end is None
+        waits.append(round(trio.current_time() - began, 2))
+        await trio.sleep(STUCK_S / 4)
+    assert waits == [WAIT_S, 0, 0, 0, WAIT_S, 0, 0, 0]
+
+
+def test_two_processes_have_the_turn_of_a_file_one_after_the_other(tmp_path: Path):
+    with closing(LmdbEngine.open(tmp_path, map_bytes=1 << 20, durable=False)) as engine:
+        end = engine.take_turn()
+        assert end is not None
+        assert engine.take_turn() is None
+        engine.write(lambda _: None)
+        end()
+        other = engine.take_turn()
+        assert other is not None
+        end()
+        assert engine.take_turn() is None
+        other()
+        (tmp_path / "data.mdb").unlink()
+        assert engine.take_turn() is None
+
+
+# Groups of two stores
+
+
+@asynccontextmanager
+async def opened(directory: Path) -> AsyncGenerator[LmdbEngine]:
+    with closing(LmdbEngine.open(directory, map_bytes=16 << 20, durable=False)) as engine:
+        engine.open_tables([*installed().names, *(table.name for table in TABLES)], create=True)
+        yield engine
+
+
+class Process:
+    """A store of its own over the engine of all, whose commits can be held between their phases."""
+
+    def __init__(self, engine: LmdbEngine) -> None:
+        self.threads = HeldThreads()
+        self.store = LocalStore(engine, self.threads, lambda: 0, trio.current_time)
+        self.committed: list[int] = []
+        """What the jobs of organization 1 have returned."""
+
+    @property
+    def repeated(self) -> int:
+        return self.store.statistics().repeated
+
+    async def write(self, *, urgent: bool = True) -> None:
+        self.committed += await self.store.write([Write(count_one, 1)] * DECIDED_BY, urgent=urgent)
+
+
+def count_one(transaction: Transaction) -> int:
+    """As identifications of one crowded address do: read a row, and write what follows from it."""
+    number = (transaction.get(BOOKS, 0, 0) or 0) + 1
+    transaction.put(BOOKS, (0, 0), number)
+    return number
+
+
+@asynccontextmanager
+async def two_processes(directory: Path) -> AsyncGenerator[tuple[Process, Process]]:
+    """Two processes that have met in one row, so that both take turns."""
+    async with opened(directory) as engine:
+        both = Process(engine), Process(engine)
+        for one, other in (both, reversed(both)):
+            async with between_phases(one):
+                await other.write()
+            assert one.repeated == DECIDED_BY
+        yield both
+
+
+@asynccontextmanager
+async def between_phases(process: Process) -> AsyncGenerator[None]:
+    """A block in which a group of the process has run its jobs, and does not commit them."""
+    process.threads.hold()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(process.write)
+        await wait_all_tasks_blocked()
+        assert process.threads.waiting == 1
+        yield
+        process.threads.release()
+
+
+async def test_jobs_of_processes_that_met_run_once(tmp_path: Path, autojump_clock: MockClock):
+    async with two_processes(tmp_path) as (one, other):
+        begun = max(one.committed + other.committed)
+        for _ in range(4):
+            async with trio.open_nursery() as nursery, between_phases(one):
+                nursery.start_soon(other.write)
+                await trio.sleep(WAIT_S / 2)
+                assert other.threads.waiting == 0, "it waits for its turn, with no job run yet"
+        assert (one.repeated, other.repeated) == (DECIDED_BY, DECIDED_BY)
+        assert sorted(one.committed + other.committed) == list(range(1, begun + 8 * DECIDED_BY + 1))
+
+
+async def test_other_organizations_and_other_changes_do_not_wait_for_a_turn(tmp_path: Path, autojump_clock: MockClock):
+    async with two_processes(tmp_path) as (one, other), trio.open_nursery() as nursery:
+        async with between_phases(one):
+            nursery.start_soon(other.write)
+            began = trio.current_time()
+            assert await other.store.write([Write(lambda _: "of another", 2)], urgent=True) == ["of another"]
+            assert await other.store.write([Write(lambda _: "a label", 1)]) == ["a label"]
+            assert trio.current_time() == began
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_process_that_stands_still_with_its_turn_stops_nobody(tmp_path: Path, autojump_clock: MockClock):
+    async with two_processes(tmp_path) as (one, other):
+        before = other.repeated
+        async with between_phases(one):
+            began = trio.current_time()
+            await other.write()
+            assert WAIT_S <= trio.current_time() - began < 2 * WAIT_S
+            await other.write()
+            assert trio.current_time() - began < 2 * WAIT_S
+        assert other.repeated == before
+        assert one.repeated == 2 * DECIDED_BY, "as what it had read was changed meanwhile"
+        assert sorted(one.committed + other.committed) == list(range(1, 7 * DECIDED_BY + 1))
+
+
+async def test_a_group_that_was_cancelled_or_failed_gives_its_turn_back(tmp_path: Path, autojump_clock: MockClock):
+    async with two_processes(tmp_path) as (one, other):
+        one.threads.hold()
+        with trio.move_on_after(WAIT_S / 4) as gave_up:
+            await one.write()
+        assert gave_up.cancelled_caught
+        one.threads.release()
+        began = trio.current_time()
+        await other.write()
+        assert trio.current_time() == began
+
+
+# The same results as one after the other
+
+
+class Writer:
+    """A process that commits groups of jobs, with the order of all commits."""
+
+    def __init__(self, engine: LmdbEngine, chance: Random, commits: list[Committed]) -> None:
+        self._chance = chance
+        self._commits = commits
+        self._programs: list[Program] = []
+        self.store = LocalStore(engine, self._thread, lambda: 0, trio.current_time)
+
+    async def _thread(self, function: Callable[[], Any], /, **_: Any) -> Any:
+        await trio.sleep(self._chance.uniform(0.0003, 0.02))
+        settled = function()
+        self._commits.append((self._programs, settled.outcomes))
+        return settled
+
+    async def run(self, groups: int) -> None:
+        for _ in range(groups):
+            self._programs = [drawn(self._chance) for _ in range(self._chance.randint(1, 12))]
+            writes = [Write(program.job, self._chance.choice((1, 1, 2))) for program in self._programs]
+            outcomes = await self.store.write(writes, urgent=True)
+            assert outcomes == self._commits_of(self._programs)
+            await trio.sleep(self._chance.uniform(0, 0.02))
+
+    def _commits_of(self, programs: Sequence[Program]) -> list[Any]:
+        return next(outcomes for committed, outcomes in self._commits if committed is programs)
+
+
+Committed = tuple[list[Program], list[Any]]
+
+
+def drawn(chance: Random) -> Program:
+    """A job that nearly always reads and writes a row that all others write."""
+    place, crowded = (chance.randrange(2), chance.randrange(3)), (0, 0)
+    rest = (put(0, place), get(1, place), add(1, crowded), ask(1, crowded, 500_000), scan(0, 1, 2), count(0))
+    steps = [get(0, crowded), put(0, crowded), *chance.sample(rest, 2), fail_if(7)]
+    return Program(chance.randrange(10), steps, chance.choice((None, crowded)))
+
+
+def results_in_turn(seed: int, directory: Path) -> float:
+    """Two to four processes that write at once. Returns the share of the jobs that ran again."""
+    chance, commits = Random(seed), list[Committed]()
+
+    async def run() -> float:
+        async with opened(directory) as engine:
+            writers = [Writer(engine, chance, commits) for _ in range(chance.randint(2, 4))]
+            async with trio.open_nursery() as nursery:
+                for writer in writers:
+                    nursery.start_soon(writer.run, 30)
+            model: Model = ({}, {})
+            for programs, outcomes in commits:
+                assert same(outcomes, [program.on(model) for program in programs])
+            with closing(engine.read()) as reader:
+                for table, rows in zip(TABLES, model, strict=True):
+                    assert {tuple(key): number for key, number in Snapshot(reader).scan(table)} == rows
+            done = [writer.store.statistics() for writer in writers]
+            return sum(one.repeated for one in done) / sum(one.jobs for one in done)
+
+    return trio.run(run, clock=MockClock(autojump_threshold=0))
+
+
+@pytest.mark.slow
+def test_groups_in_turn_have_the_result_of_their_commit_order(tmp_path: Path):
+    shares = [results_in_turn(seed, tmp_path / str(seed)) for seed in range(effort(6, 40))]
+    assert mean(shares) < 0.3, shares

@@ -18,8 +18,11 @@ from svc.kernel.store.contention import (
     STUCK_S,
     TURNS_AT_FIRST,
     TURNS_AT_MOST,
+    UNHEARD_S,
     WAIT_S,
+    Bell,
     Contention,
+    EndTurn,
     TurnQueue,
 )
 from svc.kernel.store.group import Write
@@ -43,7 +46,7 @@ def ahead(contention: Contention, jobs: int, repeated: int, organization: int = 
 def turns_of(contention: Contention, organization: int = 1) -> int:
     """How many groups of 8 take turns from now on, if nothing is in vain."""
     turns = 0
-    while contention.takes_turns([organization]):
+    while contention.among([organization]):
         contention.note([organization] * 8, (), in_turn=True)
         turns += 1
     return turns
@@ -52,10 +55,9 @@ def turns_of(contention: Contention, organization: int = 1) -> int:
 def test_an_organization_takes_turns_once_most_of_its_jobs_run_again():
     contention = Contention()
     ahead(contention, 16, 8)
-    assert not contention.takes_turns([1])
+    assert not contention.among([1])
     ahead(contention, 16, 9)
-    assert contention.takes_turns([None, 2, 1])
-    assert not contention.takes_turns([None, 2])
+    assert contention.among([2, 1]) == {1}
     assert turns_of(contention) == TURNS_AT_FIRST
 
 
@@ -63,16 +65,16 @@ def test_small_groups_are_judged_together():
     contention = Contention()
     for _ in range(DECIDED_BY - 1):
         ahead(contention, 1, 1)
-        assert not contention.takes_turns([1])
+        assert not contention.among([1])
     ahead(contention, 1, 1)
-    assert contention.takes_turns([1])
+    assert contention.among([1])
 
 
 def test_an_organization_of_a_shared_group_answers_for_its_own_jobs_alone():
     contention = Contention()
     contention.note([1, 2] * 16, range(0, 32, 2), in_turn=False)
-    assert contention.takes_turns([1])
-    assert not contention.takes_turns([2])
+    assert contention.among([1])
+    assert not contention.among([2])
 
 
 def test_trials_become_rare_while_they_fail_and_one_that_succeeds_ends_the_turns():
@@ -99,9 +101,9 @@ def test_organizations_that_are_remembered_are_bounded():
     contention = Contention(most=3)
     for organization in range(4):
         ahead(contention, 16, 16, organization)
-    assert [contention.takes_turns([organization]) for organization in range(4)] == [False, False, False, True]
+    assert contention.among(range(4)) == {3}
     ahead(contention, 16, 16, 3)
-    assert contention.takes_turns([3])
+    assert contention.among([3])
 
 
 # How a turn is waited for
@@ -128,19 +130,18 @@ class OneTurn:
 async def test_a_turn_that_ends_is_the_next_ones_and_waiting_can_be_cancelled(autojump_clock: MockClock):
     one = OneTurn()
     queues = [TurnQueue(one.take, trio.current_time) for _ in range(2)]
-    async with queues[0].turn() as end:
-        assert end is not None
-        with trio.move_on_after(WAIT_S / 2) as gave_up:
-            async with queues[1].turn():
-                raise AssertionError
-        assert gave_up.cancelled_caught
-        end()
-        async with queues[1].turn() as other:
-            assert other is not None
-            end()
-            assert one.holder is not None, "ending a turn twice does not end that of another"
-    async with queues[0].turn() as end:
-        assert end is not None
+    end = await queues[0].wait()
+    assert end is not None
+    with trio.move_on_after(WAIT_S / 2) as gave_up:
+        await queues[1].wait()
+    assert gave_up.cancelled_caught
+    end()
+    other = await queues[1].wait()
+    assert other is not None
+    end()
+    assert queues[0].take() is None, "ending a turn twice does not end that of another"
+    other()
+    assert queues[0].take() is not None
 
 
 async def test_a_holder_that_was_stopped_is_waited_for_once_a_second(autojump_clock: MockClock):
@@ -150,11 +151,52 @@ async def test_a_holder_that_was_stopped_is_waited_for_once_a_second(autojump_cl
     waits: list[float] = []
     for _ in range(8):
         began = trio.current_time()
-        async with queue.turn() as end:
-            assert end is None
+        assert await queue.wait() is None
         waits.append(round(trio.current_time() - began, 2))
         await trio.sleep(STUCK_S / 4)
     assert waits == [WAIT_S, 0, 0, 0, WAIT_S, 0, 0, 0]
+
+
+class CountedBell(Bell):
+    rings = 0
+
+    def ring(self) -> None:
+        self.rings += 1
+        super().ring()
+
+
+async def test_who_waits_hears_that_a_turn_has_ended():
+    one, bell = OneTurn(), CountedBell()
+    queues = [TurnQueue(one.take, trio.current_time) for _ in range(2)]
+    for queue in queues:
+        queue.bell = bell
+    end = queues[0].take()
+    assert end is not None
+    got: list[EndTurn | None] = []
+
+    async def wait() -> None:
+        got.append(await queues[1].wait())
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(wait)
+        await wait_all_tasks_blocked()
+        await trio.to_thread.run_sync(end)
+        end()
+    assert got != [None]
+    assert bell.rings == 1
+
+
+async def test_a_turn_whose_holder_died_is_taken_without_a_ring(autojump_clock: MockClock):
+    one, bell = OneTurn(), Bell()
+    queue = TurnQueue(one.take, trio.current_time)
+    queue.bell = bell
+    one.take()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(queue.wait)
+        await wait_all_tasks_blocked()
+        one.holder = None
+    assert one.holder is not None
+    assert trio.current_time() <= UNHEARD_S
 
 
 def test_two_processes_have_the_turn_of_a_file_one_after_the_other(tmp_path: Path):
@@ -196,8 +238,19 @@ class Process:
     def repeated(self) -> int:
         return self.store.statistics().repeated
 
-    async def write(self, *, urgent: bool = True) -> None:
-        self.committed += await self.store.write([Write(count_one, 1)] * DECIDED_BY, urgent=urgent)
+    async def write(self) -> None:
+        self.committed += await written(self.store, [Write(count_one, 1)] * DECIDED_BY)
+
+
+async def written(store: LocalStore, writes: list[Write[Any]]) -> list[Any]:
+    """As the visitor index has a group written."""
+    takes_turn = store.contention.among(write.organization or 0 for write in writes)
+    end_turn = await store.turns.wait() if takes_turn else None
+    try:
+        return await store.write(writes, urgent=True, end_turn=end_turn)
+    finally:
+        if end_turn is not None:
+            end_turn()
 
 
 def count_one(transaction: Transaction) -> int:
@@ -248,7 +301,7 @@ async def test_other_organizations_and_other_changes_do_not_wait_for_a_turn(tmp_
         async with between_phases(one):
             nursery.start_soon(other.write)
             began = trio.current_time()
-            assert await other.store.write([Write(lambda _: "of another", 2)], urgent=True) == ["of another"]
+            assert await written(other.store, [Write(lambda _: "of another", 2)]) == ["of another"]
             assert await other.store.write([Write(lambda _: "a label", 1)]) == ["a label"]
             assert trio.current_time() == began
         nursery.cancel_scope.cancel()
@@ -302,7 +355,7 @@ class Writer:
         for _ in range(groups):
             self._programs = [drawn(self._chance) for _ in range(self._chance.randint(1, 12))]
             writes = [Write(program.job, self._chance.choice((1, 1, 2))) for program in self._programs]
-            outcomes = await self.store.write(writes, urgent=True)
+            outcomes = await written(self.store, writes)
             assert outcomes == self._commits_of(self._programs)
             await trio.sleep(self._chance.uniform(0, 0.02))
 

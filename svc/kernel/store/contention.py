@@ -12,32 +12,37 @@ What may live here: who takes turns, and how one is waited for. No job and no en
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 import trio
 
 DECIDED_BY = 16
 """Jobs of an organization that have run ahead before it is judged by them."""
+TRIED_BY = 8
+"""Jobs of a trial."""
 TURNS_AT_FIRST, TURNS_AT_MOST = 64, 1024
 """Groups of an organization that take turns until one runs ahead again, as a trial; doubled where its jobs then still
 have to run again."""
 WAIT_S = 0.25
 """For so long a group waits for its turn: several processes that write large groups."""
-POLL_S = 0.0005
-"""Between attempts to get a turn, while nothing else happens in this process."""
+POLL_S = 0.001
+"""Between attempts to get a turn, without a bell."""
+UNHEARD_S = 0.01
+"""With one: its holder may have died, which rings no bell."""
 STUCK_S = 1.0
 """For so long turns that did not come in time are not waited for: their holder was stopped."""
 MOST = 65_536
 """Organizations that are remembered."""
 
 
-TakeTurn = Callable[[], Callable[[], None] | None]
-"""Takes the turn, which the death of its process ends, and returns what ends it: a function that any thread may call,
-and more than once. `None` while somebody else has the turn.
-"""
+EndTurn = Callable[[], None]
+"""Ends a turn. Any thread may call it, and more than once; the death of its process ends it as well."""
+TakeTurn = Callable[[], EndTurn | None]
+"""Takes the turn and returns what ends it; `None` while somebody else has it."""
 
 
 class _Organization(NamedTuple):
@@ -62,10 +67,12 @@ class Contention:
         self._most = most
         self._organizations: dict[int, _Organization] = {}
 
-    def takes_turns(self, organizations: Iterable[int | None]) -> bool:
-        """Return whether a group with jobs of these organizations is to take a turn."""
+    def among(self, organizations: Iterable[int]) -> frozenset[int]:
+        """Return those of these organizations whose jobs are to wait for a turn."""
         known = self._organizations
-        return bool(known) and any(one in known and known[one].left for one in organizations if one is not None)
+        if not known:
+            return frozenset()
+        return frozenset(one for one in organizations if one in known and known[one].left)
 
     def note(self, organizations: Sequence[int | None], repeated: Sequence[int], *, in_turn: bool) -> None:
         """Record a group with jobs of these organizations, of which those at the places `repeated` had to run again.
@@ -86,7 +93,7 @@ class Contention:
             self._organizations[organization] = known._replace(left=max(0, known.left - 1))
             return
         known = known._replace(jobs=known.jobs + jobs, repeated=known.repeated + repeated)
-        if known.jobs < DECIDED_BY:
+        if known.jobs < (TRIED_BY if known.turns else DECIDED_BY):
             self._organizations[organization] = known
         elif _is_most(known.repeated, known.jobs):
             turns = min(TURNS_AT_MOST, 2 * known.turns) if known.turns else TURNS_AT_FIRST
@@ -100,34 +107,67 @@ def _is_most(repeated: int, jobs: int) -> bool:
 
 
 class TurnQueue:
-    """Waits for turns."""
+    """Takes turns, and waits for them."""
 
     def __init__(self, take: TakeTurn, elapsed_s: Callable[[], float]) -> None:
         self._take = take
         self._elapsed_s = elapsed_s
         self._stuck_until_s = 0.0
+        self.bell: Bell | None = None
+        """Of all processes; without one they look again and again."""
 
-    @asynccontextmanager
-    async def turn(self) -> AsyncGenerator[Callable[[], None] | None]:
-        """Have the turn for a `with` block, which may end it earlier by the function that it gets; `None` if it did not
-        come in time. Waiting can be cancelled.
-        """
-        end = await self._taken()
-        try:
-            yield end
-        finally:
-            if end is not None:
-                end()
-
-    async def _taken(self) -> Callable[[], None] | None:
-        began_s = self._elapsed_s()
+    def take(self) -> EndTurn | None:
+        """Take the turn now; return what ends it, `None` while somebody else has it."""
         end = self._take()
+        return end if end is None or self.bell is None else _Ending(end, self.bell)
+
+    async def wait(self) -> EndTurn | None:
+        """Wait for the turn and take it; `None` if it did not come in time. Only one task of a process may wait, which
+        can be cancelled.
+        """
+        began_s = self._elapsed_s()
+        end = self.take()
         if end is None and began_s < self._stuck_until_s:
             return None
         while end is None:
             if self._elapsed_s() - began_s >= WAIT_S:
                 self._stuck_until_s = began_s + WAIT_S + STUCK_S
                 return None
-            await trio.sleep(POLL_S)
-            end = self._take()
+            if self.bell is None:
+                await trio.sleep(POLL_S)
+            else:
+                await self.bell.heard(UNHEARD_S)
+            end = self.take()
         return end
+
+
+class Bell:
+    """Rings in every process where a turn ended: a pipe, made before they are forked. Who hears it may be too late."""
+
+    def __init__(self) -> None:
+        self._receiving, self._sending = os.pipe()
+        for descriptor in (self._receiving, self._sending):
+            os.set_blocking(descriptor, False)
+
+    def ring(self) -> None:
+        """Wake who waits. Any thread may call this."""
+        with suppress(BlockingIOError):  # full, and so audible
+            os.write(self._sending, b"\0")
+
+    async def heard(self, most_s: float) -> None:
+        """Wait until it rings, so many seconds at most."""
+        with trio.move_on_after(most_s):
+            await trio.lowlevel.wait_readable(self._receiving)
+            with suppress(BlockingIOError):  # another process was faster
+                os.read(self._receiving, 4096)
+
+
+class _Ending:
+    """Ends a turn once, and rings."""
+
+    def __init__(self, end: EndTurn, bell: Bell) -> None:
+        self._steps = [bell.ring, end]
+
+    def __call__(self) -> None:
+        while self._steps:
+            self._steps.pop()()

@@ -6,13 +6,13 @@ Commands open a store in a database as this, too: they have it for themselves, o
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager, closing, nullcontext
+from contextlib import asynccontextmanager, closing
 from functools import partial
 from typing import TypeVar
 
 import trio
 
-from svc.kernel.store.contention import Contention, TurnQueue
+from svc.kernel.store.contention import EndTurn
 from svc.kernel.store.engine import Engine, StoreFullError, UnavailableError
 from svc.kernel.store.group import Group, Job, Settled, Write
 from svc.kernel.store.schema.codec import CorruptPageError
@@ -47,7 +47,6 @@ class WriteTurn:
 
 
 T = TypeVar("T")
-_NO_TURN = nullcontext()
 
 
 class LocalStore(Store):
@@ -64,8 +63,6 @@ class LocalStore(Store):
         super().__init__(engine, now_ms, elapsed_s)
         self._run_sync = run_sync
         self._writing = WriteTurn()
-        self._contention = Contention()
-        self._turns = TurnQueue(engine.take_turn, elapsed_s)
 
     async def query(self, read: Callable[[Snapshot], T], *, recent: bool = False) -> T:
         """See `Store.query`."""
@@ -74,13 +71,16 @@ class LocalStore(Store):
             return read(snapshot)
 
     async def write(
-        self, writes: Sequence[Write[T]], *, may_use_reserve: bool = False, urgent: bool = False
+        self,
+        writes: Sequence[Write[T]],
+        *,
+        may_use_reserve: bool = False,
+        urgent: bool = False,
+        end_turn: EndTurn | None = None,
     ) -> list[T | Exception]:
         """See `Store.write`."""
         handed_over_at = trio.current_time()
-        organizations = [each.organization for each in writes]
-        takes_turn = urgent and self._contention.takes_turns(organizations)
-        async with self._turns.turn() if takes_turn else _NO_TURN as end_turn, self._turn(urgent=urgent):
+        async with self._turn(urgent=urgent):
             began_at = trio.current_time()
             self._waits_s.observe(began_at - handed_over_at)
             self._groups.observe(len(writes))
@@ -93,11 +93,12 @@ class LocalStore(Store):
             finally:
                 self._commits_s.observe(trio.current_time() - began_at)
             if urgent:
-                self._contention.note(organizations, settled.repeated, in_turn=end_turn is not None)
+                organizations = [each.organization for each in writes]
+                self.contention.note(organizations, settled.repeated, in_turn=end_turn is not None)
             return settled.outcomes
 
     async def _write_group(
-        self, jobs: Sequence[Job[T]], *, may_use_reserve: bool, end_turn: Callable[[], None] | None = None
+        self, jobs: Sequence[Job[T]], *, may_use_reserve: bool, end_turn: EndTurn | None = None
     ) -> Settled[T]:
         group = Group(jobs)
         if not may_use_reserve:
@@ -159,7 +160,7 @@ class LocalStore(Store):
         return self.space()
 
 
-def _and_end(write: Callable[[], T], end: Callable[[], None]) -> T:
+def _and_end(write: Callable[[], T], end: EndTurn) -> T:
     """Write, and end the turn on the same thread: the loop may have other things to do first."""
     try:
         return write()

@@ -40,6 +40,7 @@ from svc.identify.queries.learned import (
 from svc.identify.records import Event
 from svc.identify.tables import STATISTICS
 from svc.kernel.limits.quotas import Quotas
+from svc.kernel.store.contention import EndTurn
 from svc.kernel.store.engine import UnavailableError
 from svc.kernel.store.group import Write
 from svc.kernel.store.schema.codec import CorruptionError
@@ -103,10 +104,32 @@ class VisitorIndex:
             if self._store.groups_at_once > 1:
                 await self._record_at_once(inbox, batch_limit, self._store.groups_at_once)
             while True:
-                await self._record(await inbox.batch(batch_limit))
+                await self._record_in_turn(inbox, batch_limit)
                 await self._frequencies.write_behind(UPDATES_BETWEEN_WRITES)
         except trio.EndOfChannel:
             await self._frequencies.write_behind(1)
+
+    async def _record_in_turn(self, inbox: Mailbox[Assessed], batch_limit: int) -> None:
+        """Record a batch. Identifications of organizations for which other processes write the same rows wait for a
+        turn; those of others do not wait with them, and what arrives meanwhile comes along.
+        """
+        batch = await inbox.batch(batch_limit)
+        contended = self._store.contention.among(map(_organization, batch))
+        if not contended:
+            await self._record(batch)
+            return
+        end_turn = self._store.turns.take()
+        if end_turn is None:
+            others = [message for message in batch if _organization(message) not in contended]
+            if others:
+                await self._record(others)
+                batch = [message for message in batch if _organization(message) in contended]
+            end_turn = await self._store.turns.wait()
+        try:
+            await self._record(batch + inbox.more(batch_limit - len(batch)), end_turn)
+        finally:
+            if end_turn is not None:
+                end_turn()
 
     async def _record_at_once(self, inbox: Mailbox[Assessed], batch_limit: int, most: int) -> None:
         """Record up to `most` parts of batches at a time, until the inbox is closed and empty: then `trio.EndOfChannel`
@@ -138,11 +161,11 @@ class VisitorIndex:
                         free.release()
         raise trio.EndOfChannel
 
-    async def _record(self, batch: list[Assessed]) -> None:
+    async def _record(self, batch: list[Assessed], end_turn: EndTurn | None = None) -> None:
         outcomes: Sequence[Recorded | Exception]
         handed_out = self._numbers.hand_out(map(_organization, batch))
         try:
-            outcomes = await self._write(batch, handed_out)
+            outcomes = await self._write(batch, handed_out, end_turn)
         except NOT_WRITTEN as error:
             outcomes = [error] * len(batch)
         rejected = next((one for one in outcomes if isinstance(one, NOT_WRITTEN)), None)
@@ -164,7 +187,9 @@ class VisitorIndex:
                     log.error("recording failed", exc_info=outcome, **message.assessment.submission.log_fields)
                 message.admitted.respond(Failed("internal_error"))
 
-    async def _write(self, batch: list[Assessed], numbers: Sequence[NextNumber]) -> Sequence[Recorded | Exception]:
+    async def _write(
+        self, batch: list[Assessed], numbers: Sequence[NextNumber], end_turn: EndTurn | None
+    ) -> Sequence[Recorded | Exception]:
         capacity_bytes = self._store.capacity_bytes()
         writes = [
             Write(
@@ -181,7 +206,7 @@ class VisitorIndex:
             )
             for message, next_number in zip(batch, numbers, strict=True)
         ]
-        return await self._store.write(writes, urgent=True)
+        return await self._store.write(writes, urgent=True, end_turn=end_turn)
 
     async def _recorded(self, message: Assessed, recorded: Recorded) -> None:
         """Learn from a committed identification, and respond."""

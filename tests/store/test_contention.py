@@ -97,12 +97,20 @@ def test_a_process_that_does_not_take_turns_extends_those_of_the_others():
     assert turns_of(contention) == 2 * TURNS_AT_FIRST
 
 
+def test_a_group_that_took_no_turn_meanwhile_says_nothing():
+    contention = Contention()
+    ahead(contention, 16, 16)
+    for jobs, repeated in ((1, 0), (16, 0), (16, 16)):
+        ahead(contention, jobs, repeated)
+    assert turns_of(contention) == TURNS_AT_FIRST
+
+
 def test_organizations_that_are_remembered_are_bounded():
     contention = Contention(most=3)
     for organization in range(4):
         ahead(contention, 16, 16, organization)
     assert contention.among(range(4)) == {3}
-    ahead(contention, 16, 16, 3)
+    contention.note([3] * 16, (), in_turn=True)
     assert contention.among([3])
 
 

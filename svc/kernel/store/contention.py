@@ -89,6 +89,8 @@ class Contention:
         if len(self._organizations) >= self._most and organization not in self._organizations:
             self._organizations.clear()
         known = self._organizations.get(organization, _NEW)
+        if known.left and not in_turn:
+            return  # its turn did not come, or it needs none: learned statistics
         if in_turn and not _is_most(repeated, jobs):
             self._organizations[organization] = known._replace(left=max(0, known.left - 1))
             return

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
@@ -207,7 +209,7 @@ async def test_a_turn_whose_holder_died_is_taken_without_a_ring(autojump_clock: 
     assert trio.current_time() <= UNHEARD_S
 
 
-def test_two_processes_have_the_turn_of_a_file_one_after_the_other(tmp_path: Path):
+def test_a_turn_is_had_by_one_engine_at_a_time_and_leaves_writing_to_all(tmp_path: Path):
     with closing(LmdbEngine.open(tmp_path, map_bytes=1 << 20, durable=False)) as engine:
         end = engine.take_turn()
         assert end is not None
@@ -221,6 +223,30 @@ def test_two_processes_have_the_turn_of_a_file_one_after_the_other(tmp_path: Pat
         other()
         (tmp_path / "data.mdb").unlink()
         assert engine.take_turn() is None
+
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from svc.kernel.store.lmdb.engine import LmdbEngine
+end = LmdbEngine.open(Path(sys.argv[1]), map_bytes=1 << 20).take_turn()
+print(end is not None, flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.slow
+def test_the_turn_of_a_process_ends_with_it(tmp_path: Path):
+    with closing(LmdbEngine.open(tmp_path, map_bytes=1 << 20)) as engine:
+        command = [sys.executable, "-c", HOLDER, str(tmp_path)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holder:
+            assert holder.stdout is not None
+            assert holder.stdout.readline() == "True\n"
+            assert engine.take_turn() is None
+            holder.kill()
+        end = engine.take_turn()
+        assert end is not None
+        end()
 
 
 # Groups of two stores

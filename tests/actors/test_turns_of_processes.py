@@ -1,4 +1,4 @@
-"""Two processes that identify visitors of one crowded address: their pipelines over one engine, in virtual time."""
+"""Two processes that identify visitors of one busy address: their pipelines over one engine, in virtual time."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Process:
         limits = {"admission_capacity": 256, "stage_capacity": 64, "batch_limit": 32}
         self.pipeline: Pipeline = pipeline_over(found._replace(store=self.store), **limits)
 
-    def crowd(self, *devices: int) -> list[Reply[PipelineResult]]:
+    def busy(self, *devices: int) -> list[Reply[PipelineResult]]:
         """Identifications of organization 1, all from one address."""
         return [offer(self.pipeline, submission(device)) for device in devices]
 
@@ -59,9 +59,9 @@ async def two_processes(directory: Path) -> AsyncGenerator[tuple[Process, Proces
             nursery.start_soon(process.pipeline.run)
         for one, other in (both, reversed(both)):
             one.threads.hold()
-            first = one.crowd(*range(DECIDED_BY))
+            first = one.busy(*range(DECIDED_BY))
             await wait_all_tasks_blocked()
-            await answered(other.crowd(*range(DECIDED_BY)))
+            await answered(other.busy(*range(DECIDED_BY)))
             one.threads.release()
             await answered(first)
             assert one.counts[1] == DECIDED_BY, "all read what the others wrote"
@@ -78,25 +78,25 @@ async def answered(replies: list[Reply[PipelineResult]]) -> None:
         assert isinstance((await reply.wait()).outcome, Identified)
 
 
-async def test_who_is_not_crowded_waits_for_no_turn_and_who_comes_meanwhile_shares_it(
+async def test_whoever_is_elsewhere_waits_for_no_turn_and_who_comes_meanwhile_shares_it(
     tmp_path: Path, autojump_clock: MockClock
 ):
     async with two_processes(tmp_path) as (one, other):
         before = one.counts, other.counts
         one.threads.hold()
-        first = one.crowd(*range(8))
+        first = one.busy(*range(8))
         await wait_all_tasks_blocked()
         assert one.threads.waiting == 1, "it has its turn"
-        second = other.crowd(*range(8))
+        second = other.busy(*range(8))
         await answered([other.quiet(90)])
-        second += other.crowd(*range(8, 12))
+        second += other.busy(*range(8, 12))
         await wait_all_tasks_blocked()
         assert other.threads.waiting == 0
         assert not any(reply.is_set for reply in second)
         one.threads.release()
         await answered(first + second)
         assert one.counts == (before[0][0] + 1, before[0][1])
-        assert other.counts == (before[1][0] + 2, before[1][1]), "one for who is not crowded, one for all others"
+        assert other.counts == (before[1][0] + 2, before[1][1]), "one for the quiet organization, one for all others"
         with one.store.read() as snapshot:
             assert snapshot.count(EVENTS) == 4 * DECIDED_BY + 21
 
@@ -105,6 +105,6 @@ async def test_a_turn_that_is_free_is_taken_for_all_of_a_batch(tmp_path: Path, a
     async with two_processes(tmp_path) as (one, _):
         before = one.counts
         began = trio.current_time()
-        await answered([*one.crowd(1, 2, 3), one.quiet(90)])
+        await answered([*one.busy(1, 2, 3), one.quiet(90)])
         assert one.counts == (before[0] + 1, before[1])
         assert trio.current_time() == began

@@ -288,7 +288,7 @@ async def written(store: LocalStore, writes: list[Write[Any]]) -> list[Any]:
 
 
 def count_one(transaction: Transaction) -> int:
-    """As identifications of one crowded address do: read a row, and write what follows from it."""
+    """As identifications of one busy address do: read a row, and write what follows from it."""
     number = (transaction.get(BOOKS, 0, 0) or 0) + 1
     transaction.put(BOOKS, (0, 0), number)
     return number
@@ -402,10 +402,10 @@ Committed = tuple[list[Program], list[Any]]
 
 def drawn(chance: Random) -> Program:
     """A job that nearly always reads and writes a row that all others write."""
-    place, crowded = (chance.randrange(2), chance.randrange(3)), (0, 0)
-    rest = (put(0, place), get(1, place), add(1, crowded), ask(1, crowded, 500_000), scan(0, 1, 2), count(0))
-    steps = [get(0, crowded), put(0, crowded), *chance.sample(rest, 2), fail_if(7)]
-    return Program(chance.randrange(10), steps, chance.choice((None, crowded)))
+    place, busy = (chance.randrange(2), chance.randrange(3)), (0, 0)
+    rest = (put(0, place), get(1, place), add(1, busy), ask(1, busy, 500_000), scan(0, 1, 2), count(0))
+    steps = [get(0, busy), put(0, busy), *chance.sample(rest, 2), fail_if(7)]
+    return Program(chance.randrange(10), steps, chance.choice((None, busy)))
 
 
 def results_in_turn(seed: int, directory: Path) -> float:

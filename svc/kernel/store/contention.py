@@ -1,6 +1,6 @@
 """Which organizations' jobs run in turn with those of other processes, as ahead of the lock they would run in vain.
 
-Where several processes write the same rows at the same time, as for visitors behind one crowded address, nearly every
+Where several processes write the same rows at the same time, as for visitors behind one busy address, nearly every
 job that ran ahead (`group.py`) has to run again. Groups of such an organization first take a turn, which one process
 has at a time, and run then: nothing that they read changes any more, and each job runs once. The lock of the store
 stays free meanwhile, for groups that do not wait for a turn.

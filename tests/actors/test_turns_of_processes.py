@@ -11,15 +11,22 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from svc.features.checks.invariants import violations
-from svc.features.identification.pipeline.messages import PipelineResult
+from svc.features.identification.pipeline.messages import (
+    Admission,
+    Admitted,
+    Assessed,
+    IdentificationCounters,
+    PipelineResult,
+)
 from svc.features.identification.pipeline.pipeline import Pipeline
-from svc.identify.identification import Identified
+from svc.features.identification.pipeline.visitor_index import VisitorIndex
+from svc.identify.identification import Identified, assess
 from svc.identify.tables import EVENTS
-from svc.kernel.store.contention import DECIDED_BY
+from svc.kernel.store.contention import DECIDED_BY, EndTurn, TurnQueue
 from svc.kernel.store.directory import Opened
 from svc.kernel.store.local import LocalStore
-from svc.kernel.work.mailbox import Reply
-from tests.actors.test_pipeline import offer, open_store, pipeline_over, submission
+from svc.kernel.work.mailbox import Mailbox, Reply
+from tests.actors.test_pipeline import Fragile, offer, open_store, pipeline_over, submission
 from tests.support.worlds import HeldThreads, inline
 
 QUIET = 2
@@ -89,6 +96,7 @@ async def test_whoever_is_elsewhere_waits_for_no_turn_and_who_comes_meanwhile_sh
         assert one.threads.waiting == 1, "it has its turn"
         second = other.busy(*range(8))
         await answered([other.quiet(90)])
+        await answered([other.quiet(91)])
         second += other.busy(*range(8, 12))
         await wait_all_tasks_blocked()
         assert other.threads.waiting == 0
@@ -96,9 +104,9 @@ async def test_whoever_is_elsewhere_waits_for_no_turn_and_who_comes_meanwhile_sh
         one.threads.release()
         await answered(first + second)
         assert one.counts == (before[0][0] + 1, before[0][1])
-        assert other.counts == (before[1][0] + 2, before[1][1]), "one for the quiet organization, one for all others"
+        assert other.counts == (before[1][0] + 3, before[1][1]), "one for each of the quiet ones, one for all others"
         with one.store.read() as snapshot:
-            assert snapshot.count(EVENTS) == 4 * DECIDED_BY + 21
+            assert snapshot.count(EVENTS) == 4 * DECIDED_BY + 22
 
 
 async def test_a_turn_that_is_free_is_taken_for_all_of_a_batch(tmp_path: Path, autojump_clock: MockClock):
@@ -108,3 +116,55 @@ async def test_a_turn_that_is_free_is_taken_for_all_of_a_batch(tmp_path: Path, a
         await answered([*one.busy(1, 2, 3), one.quiet(90)])
         assert one.counts == (before[0] + 1, before[1])
         assert trio.current_time() == began
+
+
+async def test_a_process_that_ends_as_its_turn_comes_or_while_it_writes_gives_the_turn_back(
+    tmp_path: Path, autojump_clock: MockClock
+):
+    async with two_processes(tmp_path) as (one, other):
+        with trio.CancelScope() as ending:
+            one.threads.hold()
+            replies = one.busy(1)
+            await wait_all_tasks_blocked()
+            other.store.turns = EndingQueue(other.store, ending)
+            async with trio.open_nursery() as nursery:
+                unanswered = await started(other, nursery)
+                one.threads.release()
+        await answered(replies)
+        await answered(one.busy(2))
+        other.store.turns = TurnQueue(other.store.engine.take_turn, trio.current_time)
+        other.threads.hold()
+        with trio.CancelScope() as ending:
+            async with trio.open_nursery() as nursery:
+                unanswered += await started(other, nursery)
+                assert other.threads.waiting == 1
+                ending.cancel()
+        other.threads.release()
+        began = trio.current_time()
+        await answered(one.busy(3))
+        assert trio.current_time() == began
+        assert not any(reply.is_set for reply in unanswered)
+
+
+async def started(process: Process, nursery: trio.Nursery) -> list[Reply[PipelineResult]]:
+    """A visitor index of its own, with an identification."""
+    index, inbox = VisitorIndex(process.store, lambda _: None, IdentificationCounters()), Mailbox[Assessed](8)
+    sent, reply = submission(2), Reply[PipelineResult]()
+    await inbox.put(Assessed(assess(sent, Fragile()), Admitted(sent, Admission(0, 0), reply)))
+    nursery.start_soon(index.run, inbox, 8)
+    await wait_all_tasks_blocked()
+    return [reply]
+
+
+class EndingQueue(TurnQueue):
+    """Its process ends at the moment at which it gets a turn."""
+
+    def __init__(self, store: LocalStore, ending: trio.CancelScope) -> None:
+        super().__init__(store.engine.take_turn, trio.current_time)
+        self._ending = ending
+
+    def take(self) -> EndTurn | None:
+        end = super().take()
+        if end is not None:
+            self._ending.cancel()
+        return end

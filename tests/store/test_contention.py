@@ -102,7 +102,7 @@ def test_a_process_that_does_not_take_turns_extends_those_of_the_others():
 def test_a_group_that_took_no_turn_meanwhile_says_nothing():
     contention = Contention()
     ahead(contention, 16, 16)
-    for jobs, repeated in ((1, 0), (16, 0), (16, 16)):
+    for jobs, repeated in ((16, 16), (1, 0), (16, 0)):
         ahead(contention, jobs, repeated)
     assert turns_of(contention) == TURNS_AT_FIRST
 
@@ -140,13 +140,13 @@ class OneTurn:
 async def test_a_turn_that_ends_is_the_next_ones_and_waiting_can_be_cancelled(autojump_clock: MockClock):
     one = OneTurn()
     queues = [TurnQueue(one.take, trio.current_time) for _ in range(2)]
-    end = await queues[0].wait()
+    end = await queues[0].wait(trio.current_time())
     assert end is not None
     with trio.move_on_after(WAIT_S / 2) as gave_up:
-        await queues[1].wait()
+        await queues[1].wait(trio.current_time())
     assert gave_up.cancelled_caught
     end()
-    other = await queues[1].wait()
+    other = await queues[1].wait(trio.current_time())
     assert other is not None
     end()
     assert queues[0].take() is None, "ending a turn twice does not end that of another"
@@ -161,7 +161,7 @@ async def test_a_holder_that_was_stopped_is_waited_for_once_a_second(autojump_cl
     waits: list[float] = []
     for _ in range(8):
         began = trio.current_time()
-        assert await queue.wait() is None
+        assert await queue.wait(began) is None
         waits.append(round(trio.current_time() - began, 2))
         await trio.sleep(STUCK_S / 4)
     assert waits == [WAIT_S, 0, 0, 0, WAIT_S, 0, 0, 0]
@@ -185,7 +185,7 @@ async def test_who_waits_hears_that_a_turn_has_ended():
     got: list[EndTurn | None] = []
 
     async def wait() -> None:
-        got.append(await queues[1].wait())
+        got.append(await queues[1].wait(trio.current_time()))
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(wait)
@@ -202,7 +202,7 @@ async def test_a_turn_whose_holder_died_is_taken_without_a_ring(autojump_clock: 
     queue.bell = bell
     one.take()
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(queue.wait)
+        nursery.start_soon(queue.wait, trio.current_time())
         await wait_all_tasks_blocked()
         one.holder = None
     assert one.holder is not None
@@ -279,7 +279,7 @@ class Process:
 async def written(store: LocalStore, writes: list[Write[Any]]) -> list[Any]:
     """As the visitor index has a group written."""
     takes_turn = store.contention.among(write.organization or 0 for write in writes)
-    end_turn = await store.turns.wait() if takes_turn else None
+    end_turn = await store.turns.wait(trio.current_time()) if takes_turn else None
     try:
         return await store.write(writes, urgent=True, end_turn=end_turn)
     finally:
@@ -365,6 +365,21 @@ async def test_a_group_that_was_cancelled_or_failed_gives_its_turn_back(tmp_path
         began = trio.current_time()
         await other.write()
         assert trio.current_time() == began
+
+
+async def test_a_turn_ends_on_the_thread_of_its_commit(tmp_path: Path):
+    """The loop may have other things to do before it goes on with the group."""
+    async with opened(tmp_path) as engine:
+        is_free: list[bool] = []
+
+        async def thread(function: Callable[[], Any], /, **_: Any) -> Any:
+            result = function()
+            is_free.append(engine.take_turn() is not None)
+            return result
+
+        store = LocalStore(engine, thread, lambda: 0, trio.current_time)
+        await store.write([Write(count_one, 1)], urgent=True, end_turn=store.turns.take())
+        assert is_free == [True]
 
 
 # The same results as one after the other

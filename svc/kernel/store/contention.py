@@ -123,17 +123,17 @@ class TurnQueue:
         end = self._take()
         return end if end is None or self.bell is None else _Ending(end, self.bell)
 
-    async def wait(self) -> EndTurn | None:
-        """Wait for the turn and take it; `None` if it did not come in time. Only one task of a process may wait, which
-        can be cancelled.
+    async def wait(self, since_s: float) -> EndTurn | None:
+        """Wait for the turn and take it; `None` if it did not come in time, since this reading of the monotonic clock.
+        Only one task of a process may wait. If it is cancelled it has no turn.
         """
-        began_s = self._elapsed_s()
         end = self.take()
-        if end is None and began_s < self._stuck_until_s:
+        if end is None and self._elapsed_s() < self._stuck_until_s:
             return None
         while end is None:
-            if self._elapsed_s() - began_s >= WAIT_S:
-                self._stuck_until_s = began_s + WAIT_S + STUCK_S
+            now_s = self._elapsed_s()
+            if now_s - since_s >= WAIT_S:
+                self._stuck_until_s = now_s + STUCK_S
                 return None
             if self.bell is None:
                 await trio.sleep(POLL_S)

@@ -120,13 +120,6 @@ class Mailbox(Generic[M]):
             self._running_since = trio.current_time()
         if self.source is not None:
             await self._gather(min(limit, self._capacity))
-        self._batches += 1
-        return self.more(limit)
-
-    def more(self, limit: int) -> list[M]:
-        """Return what waits now, at most `limit` messages, of each owner in turn: for a reader that has had to wait
-        with a batch.
-        """
         taken: list[M] = []
         now = trio.current_time()
         for _ in range(min(limit, self._turns.items)):
@@ -134,6 +127,7 @@ class Mailbox(Generic[M]):
             self._waits_s.observe(now - handed_over_at)
             taken.append(message)
         self._writers.unpark(count=len(taken))
+        self._batches += 1
         return taken
 
     def close(self) -> None:

@@ -90,16 +90,55 @@ class VisitorIndex:
             return
         end_turn = self._store.turns.take()
         if end_turn is None:
-            others = [message for message in batch if _organization(message) not in contended]
-            if others:
-                await self._record(others)
-                batch = [message for message in batch if _organization(message) in contended]
-            end_turn = await self._store.turns.wait()
+            batch, end_turn = await self._waited(inbox, batch, batch_limit, contended)
         try:
-            await self._record(batch + inbox.more(batch_limit - len(batch)), end_turn)
+            await self._record(batch, end_turn)
         finally:
             if end_turn is not None:
                 end_turn()
+
+    async def _waited(
+        self, inbox: Mailbox[Assessed], batch: list[Assessed], batch_limit: int, contended: frozenset[int]
+    ) -> tuple[list[Assessed], EndTurn | None]:
+        """Wait for the turn of a batch, and record the identifications of other organizations meanwhile. Return (those
+        that have waited, what ends the turn; `None` if it did not come in time).
+        """
+        since_s = self._store.elapsed_s()
+        waiting: list[Assessed] = []
+        end_turn: EndTurn | None = None
+        while batch and end_turn is None:
+            waiting += [message for message in batch if _organization(message) in contended]
+            others = [message for message in batch if _organization(message) not in contended]
+            if others:
+                await self._record(others)
+            end_turn, batch = await self._turn_or_batch(inbox, batch_limit - len(waiting), since_s)
+        return waiting + batch, end_turn
+
+    async def _turn_or_batch(
+        self, inbox: Mailbox[Assessed], limit: int, since_s: float
+    ) -> tuple[EndTurn | None, list[Assessed]]:
+        """Wait for the turn, or for messages if there is room for them. Return (what ends the turn, messages); neither
+        if the turn did not come in time, and seldom both.
+        """
+        end_turn: EndTurn | None = None
+        batch: list[Assessed] = []
+
+        async def receive() -> None:
+            with suppress(trio.EndOfChannel):
+                batch.extend(await inbox.batch(limit))
+                nursery.cancel_scope.cancel()
+
+        try:
+            async with trio.open_nursery() as nursery:
+                if limit > 0:
+                    nursery.start_soon(receive)
+                end_turn = await self._store.turns.wait(since_s)
+                nursery.cancel_scope.cancel()
+        except BaseException:
+            if end_turn is not None:
+                end_turn()
+            raise
+        return end_turn, batch
 
     async def _record_at_once(self, inbox: Mailbox[Assessed], batch_limit: int, most: int) -> None:
         """Record up to `most` parts of batches at a time, until the inbox is closed and empty: then `trio.EndOfChannel`

@@ -20,7 +20,7 @@ from svc.features.organizations.jobs import create_organization
 from svc.features.tables import TABLES
 from svc.features.weights.jobs import restore_weights, save_weights
 from svc.identify.attestation.challenge import AttestedKey, VisitorKeys
-from svc.identify.history.evidence import VisitorHistory
+from svc.identify.history.evidence import VisitorPlaces
 from svc.identify.matching import EMPTY_BLOCK
 from svc.identify.matching.blocks import token_key
 from svc.identify.matching.tokens import DEVICE, STRANGERS, UNKNOWN_ORIGIN, Token
@@ -36,9 +36,9 @@ from svc.identify.tables import (  # fmt: skip  # fmt: skip  # fmt: skip
     EVENTS,
     IDEMPOTENCY,
     VISITOR_COUNTS,
-    VISITOR_HISTORY,
     VISITOR_IDS,
     VISITOR_KEYS,
+    VISITOR_PLACES,
     VISITORS,
     WEIGHTS,  # fmt: skip
 )
@@ -76,10 +76,7 @@ def found_in(directory: Path, *jobs: Callable[[Transaction], object]) -> list[st
 @pytest.mark.parametrize(
     ("job", "sentence"),
     [
-        (
-            lambda txn: txn.put(VISITOR_HISTORY, (1, 20454, 9), VisitorHistory()),
-            "of visitor 9 of organization 1, who is",
-        ),
+        (lambda txn: txn.put(VISITOR_PLACES, (1, 9), VisitorPlaces()), "of visitor 9 of organization 1, who is"),
         (lambda txn: txn.put(WEIGHTS, (1, 0, "key_x"), STORED), "weights for key key_x, which is none of its SDK keys"),
         (lambda txn: txn.put(WEIGHTS, (1, 3, ""), STORED), "weights for platform 3, which does not exist"),
         (lambda txn: txn.put(ATTESTED_KEYS, (1, b"k" * 32), ATTESTED), "is not listed with its visitor"),
@@ -173,9 +170,7 @@ UNTOLD = {
     "sessions",
     "statistics",
     "subject_notes",
-    "visitor_history",
     "visitor_places",
-    "address_history",
     "webhook_attempt_counts",
     "webhook_endpoint_health",
     "weights",

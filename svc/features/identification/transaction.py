@@ -38,10 +38,10 @@ from svc.identify.identification import Assessment, Duplicate, Identified, Refus
 from svc.identify.matching import Recognition, Statistics, StatisticsUpdate, changes, match_visitor
 from svc.identify.model import Observation, Verdict
 from svc.identify.queries.events import put_event
-from svc.identify.queries.velocity import KnownAccount
+from svc.identify.queries.velocity import KnownAccount, activity_of, read_address
 from svc.identify.queries.weights import weights_in_force
 from svc.identify.recording.history import (
-    address_today,
+    Days,
     arrival_of,
     arrival_signals,
     has_unknown_token,
@@ -50,7 +50,7 @@ from svc.identify.recording.history import (
 )
 from svc.identify.recording.idempotency import note_idempotency, repeated_request
 from svc.identify.recording.proofs import Redeemed, Signed, note_proof, redeem, settle
-from svc.identify.recording.velocity import count_event, is_replay
+from svc.identify.recording.velocity import activity_after, count_event, is_replay, put_address
 from svc.identify.recording.visitors import VisitorTables
 from svc.identify.records import Document, Event, WeightsSnapshot
 from svc.identify.scoring.score import Weights, score
@@ -113,25 +113,27 @@ def identify(
         return _late(number, partial(Refused, _over(exceeded, submission.at_ms)), quota=exceeded)
 
     index = VisitorTables(transaction, number, next_number)
-    address = address_today(transaction, assessment)
+    before = read_address(transaction, number, assessment.history.address, assessment.history.at_s)
+    flooding = is_flooding(before.history.on(assessment.history.day))
     replayed = replay_of(transaction, assessment)
     redeemed = None if assessment.attestation is None else redeem(transaction, submission, assessment.attestation)
-    signed = note_proof(transaction, assessment, is_replayed=replayed is not None)
-    recognition = _recognized(
-        index, statistics, assessment, redeemed, signed, flooding=is_flooding(address), replayed=replayed is not None
-    )
+    again = replayed is not None
+    signed = note_proof(transaction, assessment, is_replayed=again)
+    recognition = _recognized(index, statistics, assessment, redeemed, signed, flooding=flooding, replayed=again)
     has_new_token = has_unknown_token(index, assessment)
     visitor = index.apply(recognition, submission.new_visitor_id)
     is_new = recognition.number is None and visitor.number is not None
-    remembered = update_history(transaction, assessment, statistics, address, replayed, recognition, visitor.number)
+    lately = activity_of(visitor.record)
+    days = Days(lately.history, before.history)
+    remembered = update_history(transaction, assessment, statistics, days, replayed, recognition, visitor.number)
     observations = remembered.observations + signed.observations + _of_token(recognition)
     observations += () if redeemed is None else redeemed.observations
     is_replayed = is_replay(observations)
     arrived = None if is_replayed else visitor.number
     arrival = arrival_of(assessment, arrived, is_new=is_new, has_new_token=has_new_token)
-    counted = count_event(
-        transaction, assessment, visitor.number, is_new=is_new, is_replayed=is_replayed, arrival=arrival
-    )
+    counted = count_event(transaction, assessment, visitor.number, lately, before, arrival, is_replayed=is_replayed)
+    put_address(transaction, assessment, before, remembered.address, counted)
+    index.put(visitor, activity_after(assessment, lately, remembered.visitor, counted))
     observations += counted.observations + arrival_signals(index, statistics, assessment, arrival, counted.address)
     profile = weights_in_force(transaction, number, submission.key_id, submission.platform)
     result = score(observations, profile, submission.platform) if assessment.scored else None
@@ -153,7 +155,7 @@ def identify(
         quota=None if archived else "archive_day",
         event=event,
         new_number=visitor.number if is_new else None,
-        flooding=is_flooding(address),
+        flooding=flooding,
     )
 
 

@@ -27,13 +27,13 @@ TRIED_BY = 8
 TURNS_AT_FIRST, TURNS_AT_MOST = 64, 1024
 """Groups of an organization that take turns until one runs ahead again, as a trial; doubled where its jobs then still
 have to run again."""
-WAIT_S = 0.25
-"""For so long a group waits for its turn: several processes that write large groups."""
+WAIT_S = 1.0
+"""For so long a group waits for its turn: longer than several large groups take on a machine with too much to do."""
 POLL_S = 0.001
 """Between attempts to get a turn, without a bell."""
 UNHEARD_S = 0.01
 """With one: its holder may have died, which rings no bell."""
-STUCK_S = 1.0
+STUCK_S = 4.0
 """For so long turns that did not come in time are not waited for: their holder was stopped."""
 MOST = 65_536
 """Organizations that are remembered."""

@@ -45,7 +45,7 @@ from bench.reports import device_report, sdk_report
 from bench.usage import read_options
 from svc.cli.serve.processes import tune_garbage_collection
 from svc.command.logs import set_up_logging
-from svc.features.identification.pipeline.visitor_index import ClassKey, Frequencies
+from svc.features.identification.pipeline.frequencies import ClassKey, Frequencies
 from svc.features.identification.routes import IDENTIFY, read_submission
 from svc.features.identification.transaction import Recorded, identify
 from svc.features.keys.command import issue_key

@@ -15,8 +15,8 @@ import pytest
 from svc import world
 from svc.cli.serve import processes
 from svc.features.identification import transaction as identification
+from svc.features.lists.queries import AskedLists
 from svc.features.lists.tables import LIST_ENTRIES, LISTS
-from svc.features.rules import jobs as rulesets
 from svc.features.rules.ruleset import NOTHING_DECIDED
 from svc.features.rules.tables import RULESET_HISTORY, RULESETS
 from svc.features.webhooks.records import Attempted, Transport
@@ -248,7 +248,7 @@ def test_a_decision_by_what_was_in_force_before_is_detected(
     steps = plan(save, BLOCK, NAMED, NAMED_LATER) if stale == "lists" else plan(save, NAMED_LATER)
     assert simulate(steps, tmp_path / "sound").violations == []
     if stale == "lists":
-        monkeypatch.setattr(rulesets, "contains", lambda *_: False)
+        monkeypatch.setattr(AskedLists, "_lists_with", lambda *_: frozenset())
     else:
         monkeypatch.setattr(identification, "decide_event", lambda *_: NOTHING_DECIDED)
     violations = simulate(steps, tmp_path / "broken").violations

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from svc.features.lists.tables import LISTS
+from svc.features.lists.lists import ListKind
+from svc.features.lists.queries import AskedLists
+from svc.features.lists.tables import FILLED_LISTS
 from svc.features.rules.ruleset import FIRST
 from svc.features.rules.tables import RULESETS
-from svc.features.webhooks.tables import ENDPOINT_COUNTS, ENDPOINTS
+from svc.features.webhooks.queries import endpoints_of
+from svc.features.webhooks.tables import ENDPOINT_COUNTS
 from svc.identify.attestation.challenge import periods_to_search
 from svc.identify.attestation.claim import Attestation
 from svc.identify.history.evidence import REPLAY_MEMORY_S, HistoryEvidence
@@ -71,7 +74,7 @@ def identification(snapshot: Snapshot, assessment: Assessment) -> Iterator[None]
         earlier = snapshot.get(IDEMPOTENCY, number, submission.idempotency)
         if earlier is not None:
             snapshot.has(EVENTS, number, earlier.request_id)
-    _rules(snapshot, submission)
+    _decision(snapshot, assessment)
     visitors = likely_visitors(features, {key: snapshot.get(BLOCKS, number, key) or EMPTY_BLOCK for key in keys})
     for visitor in visitors:
         snapshot.has(VISITORS, number, visitor)
@@ -94,12 +97,12 @@ def _account(snapshot: Snapshot, submission: Submission) -> None:
         account = account_digest(number, submission.account_id)
         snapshot.has(ACCOUNTS, number, KINDS.index(kind_of(submission.environment)), account)
     snapshot.has(RULESETS, number, KINDS.index(kind_of(submission.environment)))
+    snapshot.has(FILLED_LISTS, number)
     environment = ENVIRONMENTS.index(submission.environment)
     snapshot.has(HOURS, number, environment, submission.at_ms // HOUR_MS)
     snapshot.has(FEED_CLOSED, number, environment)
     if submission.notify:
         snapshot.has(ENDPOINT_COUNTS, number)
-        next(snapshot.scan(ENDPOINTS, number), None)
 
 
 def _proof(snapshot: Snapshot, assessment: Assessment) -> None:
@@ -110,15 +113,29 @@ def _proof(snapshot: Snapshot, assessment: Assessment) -> None:
         snapshot.has(BROWSER_KEYS, assessment.submission.organization, assessment.features.key)
 
 
-def _rules(snapshot: Snapshot, submission: Submission) -> None:
-    """Read the lists with entries that the organization's rules name."""
+def _decision(snapshot: Snapshot, assessment: Assessment) -> None:
+    """Read webhook endpoints, and what says of the values that are known which lists have them, if rules name lists
+    that have entries.
+    """
+    submission, network = assessment.submission, assessment.network
+    if submission.notify:
+        endpoints_of(snapshot, submission.organization)
     organization = snapshot.get(ORGANIZATIONS, submission.organization)
-    if organization is None or not organization.has_rules:
+    filled = snapshot.get(FILLED_LISTS, submission.organization)
+    if organization is None or filled is None or filled.names != organization.filled_lists:
         return
     ruleset = snapshot.get(RULESETS, submission.organization, KINDS.index(kind_of(submission.environment))) or FIRST
+    values: dict[ListKind, str | None] = {
+        "account": submission.account_id,
+        "address": submission.facts.ip,
+        "country": network.country_code,
+        "asn": network.asn,
+        "origin": submission.origin,
+        "tag": submission.tag,
+    }
+    is_listed = AskedLists(snapshot, organization, values.get, submission.at_ms)
     for name in ruleset.prepared.lists:
-        if name in organization.filled_lists:
-            snapshot.has(LISTS, submission.organization, name)
+        is_listed(name)
 
 
 def _history(snapshot: Snapshot, number: int, seen: HistoryEvidence) -> None:

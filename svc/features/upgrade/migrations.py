@@ -13,7 +13,7 @@ from contextlib import suppress
 
 import msgspec
 
-from svc.features.lists.jobs import mark_filled_lists
+from svc.features.lists.jobs import mark_filled_lists, note_listed
 from svc.features.upgrade import velocity_jobs
 from svc.features.webhooks.queries import attempt_index_keys
 from svc.features.webhooks.tables import ATTEMPTS
@@ -91,11 +91,13 @@ def _eighth_version(transaction: Transaction) -> None:
 
 
 def _ninth_version(transaction: Transaction) -> None:
-    """Version 9: an organization's row says which of its lists have entries (ADR 212); velocity and days are in the
-    rows of visitors, accounts and addresses (ADR 216). Move them, and clear their former tables.
+    """Version 9: an organization's row says which of its lists have entries (ADR 212), and a value which lists have it
+    (ADR 218); velocity and days are in the rows of visitors, accounts and addresses (ADR 216). Move them, and clear
+    their former tables.
     """
     for (number,) in list(transaction.scan_keys(ORGANIZATIONS, (0,))):
         mark_filled_lists(transaction, number)
+        note_listed(transaction, number)
     velocity_jobs.move(transaction)
     _clear(transaction, *_FORMER_VELOCITY)
 

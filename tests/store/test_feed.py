@@ -25,6 +25,7 @@ from svc.features.feed import jobs as feeds
 from svc.features.feed import pages as feed_pages
 from svc.features.feed.feed import AHEAD_MS, BEGINNING, HOLD_MS, STEP_MS, Ahead, Feed
 from svc.features.feed.jobs import close
+from svc.features.feed.pages import EVENTS as FEED_EVENTS
 from svc.features.feed.pages import FeedPages
 from svc.identify.events.listing import Filters, Listing, Position
 from svc.identify.index.queries import Scope
@@ -65,7 +66,7 @@ class Consumer:
             return [(at, match.request_id) for at, match in await self.store.query(reading)]
 
         feed = Feed(self.after, self.filters, self.limit, 0)
-        page = await FeedPages(World.real(), self.store, SCOPE, close_to).page(feed, now_ms, read)
+        page = await FeedPages(World.real(), self.store, SCOPE, FEED_EVENTS, close_to).page(feed, now_ms, read)
         assert len(page.rows) <= self.limit
         assert page.behind >= self.after
         assert all(self.after < at <= page.behind for at, _ in page.rows)
@@ -191,7 +192,7 @@ def fits(filters: Filters, given: Event) -> bool:
 def changed(transaction: Transaction, request_id: UUID) -> None:
     stored = transaction.get(EVENTS, 1, request_id.bytes)
     assert stored is not None
-    rewrite_event(transaction, 1, request_id, stored, msgspec.structs.replace(stored, action="changed"))
+    rewrite_event(transaction, 1, request_id, stored, msgspec.structs.replace(stored, action="changed"), EPOCH_MS)
 
 
 TestMachine = pytest.mark.slow(8)(Machine.TestCase)

@@ -39,11 +39,12 @@ from svc.identify.history.evidence import (
     address_id,
     history_evidence,
 )
-from svc.identify.index.queries import Scope, Search, digest_of, unindex
+from svc.identify.index.queries import Scope, Search, digest_of, scope_of, unindex
 from svc.identify.matching import Visitor
 from svc.identify.matching.blocks import Block, BlockKey, attribute_keys, exact_key, network_key, token_key
 from svc.identify.model import Network, RequestFacts
-from svc.identify.queries.events import uncount
+from svc.identify.queries.event_changes import note_change
+from svc.identify.queries.events import feed_time_ms, uncount
 from svc.identify.queries.velocity import event_subjects, is_counted
 from svc.identify.recording.proofs import has_keys, purge_attested_keys, purge_browser_keys
 from svc.identify.recording.velocity import forget_visitor
@@ -98,10 +99,10 @@ def erase_visitor(transaction: Transaction, number: int, visitor_id: str, now_ms
         if visitor_number:
             leave_blocks(transaction, number, visitor_number)
             purge_visitor(transaction, number, visitor_number, now_ms)
-    return continue_erasure(transaction, number, raw_id)
+    return continue_erasure(transaction, number, raw_id, now_ms)
 
 
-def continue_erasure(transaction: Transaction, number: int, raw_id: bytes) -> bool:
+def continue_erasure(transaction: Transaction, number: int, raw_id: bytes, now_ms: int) -> bool:
     """Erase some more events of a visitor, or some of its reviews once there is no event, or its id
     from some notes. Return `True` if nothing is left, or no erasure is pending.
     """
@@ -114,6 +115,7 @@ def continue_erasure(transaction: Transaction, number: int, raw_id: bytes) -> bo
     for request_id in found[:most]:
         purge_report(transaction, number, request_id, visitor_number)
         purge_velocity(transaction, number, request_id, visitor_number)
+        _note_erasure(transaction, number, request_id, now_ms)
         purge_event(transaction, number, request_id)
         for of in forgetting():
             of.event(transaction, number, UUID(bytes=request_id))
@@ -123,6 +125,12 @@ def continue_erasure(transaction: Transaction, number: int, raw_id: bytes) -> bo
         return False
     transaction.delete(ERASURES, number, raw_id)
     return begin_texts(transaction, number, "visitor", raw_id.decode())
+
+
+def _note_erasure(transaction: Transaction, number: int, request_id: bytes, now_ms: int) -> None:
+    event = transaction.get(EVENTS, number, request_id)
+    if event is not None:
+        note_change(transaction, scope_of(number, event), request_id, "erased", now_ms, feed_time_ms(event))
 
 
 def _events_a_step(snapshot: Snapshot, number: int) -> int:

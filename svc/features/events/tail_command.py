@@ -23,7 +23,7 @@ from svc.features.events.source import Wanted, number_of, oldest_ms
 from svc.features.feed import jobs as feeds
 from svc.features.feed.feed import Feed, feed_cursor, read_feed_cursor
 from svc.features.feed.jobs import close
-from svc.features.feed.pages import FeedPage, FeedPages
+from svc.features.feed.pages import EVENTS, FeedPage, FeedPages
 from svc.identify.events.listing import CursorScope, Position
 from svc.identify.index.queries import Scope
 from svc.identify.queries.events import EventMatch, UnreadableEvent, listed_row
@@ -178,7 +178,7 @@ async def _pages(
     async def close_to(to_ms: int) -> int:
         return await store.write_one(partial(close, scope=scope, to_ms=to_ms), number)
 
-    pages = FeedPages(World.real(), store, scope, close_to)
+    pages = FeedPages(World.real(), store, scope, EVENTS, close_to)
     while True:
         at_ms = now_ms()
         feed = Feed(after, wanted.filters, MAX_EVENTS, oldest_ms(at_ms))

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import csv
+import json
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from svc.features.exports.event_files import FORMS
 from svc.features.feed.feed import HOLD_MS
 from svc.features.labels.jobs import LabelChange, label_request
 from svc.features.retention.sweeper import sweep
 from svc.identify.tables import EVENT_CHANGES, EVENTS, FEED_CLOSED
 from svc.kernel.values.ids import DAY_MS
 from svc.kernel.values.timestamps import timestamp
+from svc.world import World
 from tests.spec.automation import Automation
+from tests.spec.commands import Ran, run_beside
 from tests.spec.responses import assert_invalid, visit
 from tests.spec.test_events import EVENTS as EVENTS_PATH
 from tests.spec.test_events import get, secret_key, visits
@@ -290,3 +295,109 @@ async def test_cursors_outlive_a_restart(tmp_path: Path):
     async with live_service(tmp_path) as live:
         live.clock.now_ms = now_ms
         assert said((await all_of(live, secret, after=page["next_cursor"]))[0]) == [("updated", made[0])]
+
+
+async def tail(live: Live, *options: Any) -> Ran:
+    return await run_beside("events", "tail", live.organization.id, "--changes", *options, *live.options)
+
+
+def lines_of(ran: Ran) -> list[Row]:
+    assert ran.status == 0, ran.err
+    return [json.loads(line) for line in ran.out.splitlines()]
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.slow(3)
+async def test_the_command_line_prints_the_same_changes_with_cursors_of_the_same(tmp_path: Path):
+    async with live_service(tmp_path / "data", now_ms=World.real().now_ms() - 60_000) as live:
+        public, secret = live.issue(environment="production")[1], secret_key(live, "production")
+        one, other = [
+            (await visit(live, public, report(device))).json()["request_id"]
+            for device in (1, 2)
+        ]  # fmt: skip
+        await update(live, secret, one, account_id="user-1")
+        await erase(live, "visitor", (await get(live, secret)).json()["rows"][0]["visitor_id"])
+        live.clock.now_ms += HOLD_MS
+        expected, _ = await all_of(live, secret)
+        file = tmp_path / "cursor"
+        options = ("--since", "1h", "--no-follow", "--json", "--cursor-file", file)
+        lines = lines_of(await tail(live, *options))
+        assert [{name: value for name, value in line.items() if name != "cursor"} for line in lines] == expected
+        assert lines_of(await tail(live, *options)) == []
+        behind = (await page_of(live, secret, after=lines[0]["cursor"]))["changes"]
+        assert behind == expected[1:]
+        assert lines_of(await tail(live, "--no-follow", "--json", "--from", lines[-2]["cursor"])) == lines[-1:]
+        text = (await tail(live, "--since", "1h", "--no-follow", "--ids")).out.splitlines()
+        assert [line.split()[0] for line in text] == [
+            "change",
+            *(row["type"].removeprefix("event.") for row in expected),
+        ]
+        assert f"request {other}" in text[-1]
+        feed = run_beside(
+            "events", "tail", live.organization.id, "--no-follow", "--from", lines[0]["cursor"], *live.options
+        )
+        (await feed).assert_refused("has no cursor of this feed")
+        for wrong, words in (
+            (("--account", "a"), "takes no filters"),
+            (("--level", "high"), "takes no filters"),
+            (("--since", "1h", "--until", "1m"), "has no end"),
+        ):
+            ran = await tail(live, *wrong)
+            ran.assert_usage()
+            assert words in ran.err
+
+
+@pytest.mark.every_case
+@pytest.mark.usefixtures("engine")
+@pytest.mark.slow(4)
+async def test_files_of_an_hour_have_the_changes_that_were_made_in_it(tmp_path: Path):
+    now_ms = World.real().now_ms()
+    hour_ms = now_ms - now_ms % HOUR_MS - 4 * HOUR_MS
+    async with live_service(tmp_path / "data", now_ms=hour_ms) as live:
+        public, secret = live.issue(environment="production")[1], secret_key(live, "production")
+        one, gone = [(await visit(live, public, report(device))).json()["request_id"] for device in (1, 2)]
+        live.clock.now_ms = hour_ms + HOUR_MS + 1
+        await update(live, secret, one, tag="later")
+        await erase(live, "visitor", (await get(live, secret)).json()["rows"][0]["visitor_id"])
+        live.clock.now_ms += HOLD_MS
+        expected, _ = await all_of(live, secret)
+        assert said(expected)[-1] == ("erased", gone)
+
+        async def exported(folder: Path, *options: object) -> Ran:
+            command = ("export", "events", live.organization.id, "--hourly", folder, *options)
+            return await run_beside(*command, *live.options)
+
+        for form in FORMS:
+            folder = tmp_path / form
+            for _ in range(2):
+                assert (await exported(folder, "--changes", "--format", form)).status == 0
+            names = [f"changes-{timestamp(hour_ms + hours * HOUR_MS)[:13]}Z.{form}" for hours in (0, 1)]
+            assert sorted(path.name for path in folder.glob(f"*.{form}")) == names
+            found = [read_file(folder / name) for name in names]
+            assert [said(rows) for rows in found] == [said(expected[:1]), said(expected[1:])]
+            if form == "jsonl":
+                assert [*found[0], *found[1]] == expected
+            else:
+                assert [row["tag"] for row in (*found[0], *found[1])] == ["later", "later", None]
+        (await exported(tmp_path / "jsonl")).assert_refused("or changes: name another")
+        for wrong, words in (
+            (("--changes", "--account", "a"), "takes no filters"),
+            (("--changes", "--documents"), "has no --documents"),
+        ):
+            ran = await exported(tmp_path / "other", *wrong)
+            ran.assert_usage()
+            assert words in ran.err
+        ran = await run_beside("export", "events", live.organization.id, "--changes", *live.options)
+        ran.assert_usage()
+
+
+def read_file(path: Path) -> list[Row]:
+    """Empty cells are `None`."""
+    match path.suffix:
+        case ".jsonl":
+            return [json.loads(line) for line in path.read_text().splitlines()]
+        case ".csv":
+            with path.open(newline="") as file:
+                return [{name: text or None for name, text in row.items()} for row in csv.DictReader(file)]
+        case _:
+            return pytest.importorskip("pyarrow.parquet").read_table(path).to_pylist()

@@ -161,6 +161,7 @@ UNTOLD = {
     "challenges",
     "console_links",
     "erased_events",
+    "event_changes",
     "feed_closed",
     "idempotency",
     "invitations",

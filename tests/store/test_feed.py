@@ -25,8 +25,7 @@ from svc.features.feed import jobs as feeds
 from svc.features.feed import pages as feed_pages
 from svc.features.feed.feed import AHEAD_MS, BEGINNING, HOLD_MS, STEP_MS, Ahead, Feed
 from svc.features.feed.jobs import close
-from svc.features.feed.pages import EVENTS as FEED_EVENTS
-from svc.features.feed.pages import FeedPages
+from svc.features.feed.pages import FEED, FeedPages
 from svc.identify.events.listing import Filters, Listing, Position
 from svc.identify.index.queries import Scope
 from svc.identify.indexing import jobs as indexing
@@ -66,7 +65,7 @@ class Consumer:
             return [(at, match.request_id) for at, match in await self.store.query(reading)]
 
         feed = Feed(self.after, self.filters, self.limit, 0)
-        page = await FeedPages(World.real(), self.store, SCOPE, FEED_EVENTS, close_to).page(feed, now_ms, read)
+        page = await FeedPages(World.real(), self.store, SCOPE, FEED, close_to).page(feed, now_ms, read)
         assert len(page.rows) <= self.limit
         assert page.behind >= self.after
         assert all(self.after < at <= page.behind for at, _ in page.rows)

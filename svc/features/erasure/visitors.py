@@ -7,7 +7,8 @@ then there is no event, document, deferred report, index row, record, id, histor
 what its reports are recognized by, nor a webhook about it that is not sent.
 
 What stays is not of the person: ledger lines (when and how much, by request id), idempotency digests with the request
-id that they were answered with (for a day), the audit record that names the visitor's id as erased (docs/audit.md),
+id that they were answered with (for a day), notes that events were changed and erased, by request id (as long as events
+are kept), the audit record that names the visitor's id as erased (docs/audit.md),
 sums of which one visitor's share cannot be separated, outcomes without the visitor (decisions 14.1), and, where a list
 of look-alikes or the record of an account whose events are gone still names the visitor's number, that number, which
 leads nowhere, until retention comes by. `NotPersonal` gives the reason table by table.

@@ -27,7 +27,7 @@ from svc.features.events.source import Wanted, number_of, oldest_ms
 from svc.features.feed import jobs as feeds
 from svc.features.feed.feed import Feed, Which, feed_cursor, read_feed_cursor
 from svc.features.feed.jobs import FeedPosition, close
-from svc.features.feed.pages import EVENTS, FeedPage, FeedPages, Source
+from svc.features.feed.pages import FEED, FeedPage, FeedPages, Source
 from svc.identify.events.listing import CursorScope, Position
 from svc.identify.index.queries import Scope
 from svc.identify.queries.events import listed_row
@@ -67,7 +67,7 @@ def _read_changes(scope: Scope, feed: Feed, places: Sequence[ChangePlace], snaps
     return [(change.place, change) for change in found if change is not None]
 
 
-_EVENTS = _Kind("feed", EVENTS, _read_events, listed_row, event_text.head, event_text.found_line)
+_EVENTS = _Kind("feed", FEED, _read_events, listed_row, event_text.head, event_text.found_line)
 _CHANGES = _Kind("changes", CHANGES, _read_changes, change_body, event_text.change_head, event_text.change_line)
 
 

@@ -38,7 +38,7 @@ class Source(NamedTuple, Generic[T]):
     """As `jobs.scan_positions`."""
 
 
-EVENTS: Source[FeedPosition] = Source(feeds.ahead, feeds.scan_positions)
+FEED: Source[FeedPosition] = Source(feeds.ahead, feeds.scan_positions)
 
 
 class FeedPage(NamedTuple, Generic[R]):

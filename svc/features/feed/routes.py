@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from svc.features.feed import jobs as feeds
 from svc.features.feed.feed import Feed, feed_cursor, read_feed
 from svc.features.feed.jobs import close
-from svc.features.feed.pages import EVENTS, FeedPages, Source
+from svc.features.feed.pages import FEED, FeedPages, Source
 from svc.http.change import change
 from svc.http.listing import encoded_row, note_unreadable
 from svc.http.route import Call, Services
@@ -43,7 +43,7 @@ async def page_of_feed(
         note_unreadable(services, "listEvents", number, (each for each, _ in shown))
         return [row for _, row in shown]
 
-    page = await feed_pages(services, call, environment, EVENTS).page(feed, call.at_ms, read)
+    page = await feed_pages(services, call, environment, FEED).page(feed, call.at_ms, read)
     cursor = feed_cursor(page.behind, cursors)
     return EventsAnswer(
         rows=tuple(page.rows), page=1, page_size=asked.limit, next_cursor=cursor, has_more=page.has_more

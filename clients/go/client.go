@@ -214,6 +214,36 @@ func (c *Client) IterateFeed(ctx context.Context, query ListEventsQuery, follow 
 	}
 }
 
+// IterateChanges returns the pages of changes, oldest first: new events, updates and erasures, each once, behind
+// query.After or else from the oldest on. Store NextCursor of a page together with what you made of its changes, and
+// begin with it as After. At the end it waits for a second and looks again, until ctx is done; without follow it ends.
+// It ends with the first error.
+func (c *Client) IterateChanges(ctx context.Context, query ListChangesQuery, follow bool) iter.Seq2[*ChangesAnswer, error] {
+	return func(yield func(*ChangesAnswer, error) bool) {
+		for {
+			page, err := c.ListChanges(ctx, query)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if !yield(page, nil) {
+				return
+			}
+			query.After = page.NextCursor
+			if page.HasMore {
+				continue
+			}
+			if !follow {
+				return
+			}
+			if err := sleep(ctx, time.Second); err != nil {
+				yield(nil, err)
+				return
+			}
+		}
+	}
+}
+
 // Send sends a call, again where that can help and is safe, and decodes the body of the response into what into points
 // to; into may be nil. The error is an *APIError or an *UnreachableError, or says what of the call cannot be sent.
 func (c *Client) Send(ctx context.Context, call Call, into any) error {

@@ -131,6 +131,28 @@ func (c *Client) UpdateEvent(ctx context.Context, requestID string, body UpdateE
 	return &into, nil
 }
 
+// ListChanges: list changes of events.
+//
+// For a copy that follows the store: each event once as `event.created`, `event.updated` when its account, action,
+// tag or label was set or removed, and `event.erased` when its visitor was erased; of the organization and
+// environment of the key, in the order in which they were stored, each once. `event` is the event as it is when
+// the page is read, and is left out once it is erased. Nothing comes behind a `next_cursor`, of which each page
+// has one: go on with it as `after`, and wait a second where `has_more` is false. A change comes about two seconds
+// after it was made, and is kept for as long as events are, from when it was made. That events grow too old is no
+// change. Cursors are not those of `GET /events`.
+func (c *Client) ListChanges(ctx context.Context, query ListChangesQuery) (*ChangesAnswer, error) {
+	var into ChangesAnswer
+	if err := c.Send(ctx, Call{
+		Method:       http.MethodGet,
+		Path:         "/changes",
+		Query:        given("after", query.After, "limit", query.Limit),
+		IsRepeatable: true,
+	}, &into); err != nil {
+		return nil, err
+	}
+	return &into, nil
+}
+
 // ListAccounts: list accounts.
 //
 // The one that was seen last first, as far back as events are kept. Those of production are apart; those of

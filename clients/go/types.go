@@ -140,6 +140,32 @@ type ChallengeAnswer struct {
 	ExpiresAt string `json:"expires_at"`
 }
 
+// ChangeBody is part of a response.
+type ChangeBody struct {
+	// What happened. Now one of `event.created`, `event.updated`, `event.erased`.
+	Type string `json:"type"`
+	// When: of `event.created` the arrival of the event.
+	At string `json:"at"`
+	// UUIDv7 of the request; it sorts by time.
+	RequestID string `json:"request_id"`
+	// The event as it is now, a row of `GET /events`; left out once it is erased or too old to be read.
+	Event *EventBody `json:"event,omitzero"`
+	// Of an updated event that is too old to be read: its label; `null` = it has none.
+	Label *string `json:"label,omitzero"`
+	// Of an updated event that is too old to be read: why it has it.
+	LabelReason *string `json:"label_reason,omitzero"`
+}
+
+// ChangesAnswer is part of a response.
+type ChangesAnswer struct {
+	// Oldest first.
+	Changes []ChangeBody `json:"changes"`
+	// For what follows; every page has one.
+	NextCursor string `json:"next_cursor"`
+	// Whether there is a next page now.
+	HasMore bool `json:"has_more"`
+}
+
 // CloseReviewBody is part of a request.
 type CloseReviewBody struct {
 	// What the event turned out to be.
@@ -1699,6 +1725,14 @@ type ListEventsQuery struct {
 	Order string
 	// With `order=oldest`: `next_cursor` of the page before; from the oldest when left out.
 	After string
+}
+
+// ListChangesQuery is of ListChanges. What is zero is left out.
+type ListChangesQuery struct {
+	// `next_cursor` of the page before; from the oldest that is kept when left out.
+	After string
+	// How many per page, at most.
+	Limit int64
 }
 
 // ListAccountsQuery is of ListAccounts. What is zero is left out.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from svc.identify.attestation.challenge import LIFETIME_MS, AttestedKey, Challenge, VisitorKeys
+from svc.identify.events.changes import CHANGE_KINDS
 from svc.identify.events.hour_counts import HourCounts
 from svc.identify.events.segments import Digests, Segment
 from svc.identify.history.activity import AddressActivity
@@ -132,6 +133,22 @@ FEED_CLOSED = Table(
 )
 """Up to when, included, the feed has got all its events: none takes its place there any more. It only grows; no row =
 the feed was not read yet."""
+EVENT_CHANGES = Table(
+    "event_changes",
+    Key(
+        organization=U32,
+        environment=_ENVIRONMENT,
+        changed_at=MOMENT,
+        sequence=U32,
+        kind=index_of(CHANGE_KINDS),
+        request_id=UUID_V7,
+    ),
+    Signed("at_ms"),
+    Swept("when it is as old as events may be"),
+    NotPersonal("that an event was changed or erased, by a request id that leads nowhere once it is erased"),
+    since=9,
+)
+"""Updates and erasures of events, by their places in the feed; the value is when each was made (ADR 221)."""
 HOURS = Table(
     "hours",
     Key(organization=U32, environment=_ENVIRONMENT, hour=period(HOUR_MS)),

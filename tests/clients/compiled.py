@@ -98,6 +98,7 @@ async def does_everything(
     assert "address" in told["errors"]["nowhere"][0]
     assert told["identified"]["rows"] == told["identified"]["ids"][::-1]
     assert told["identified"]["fed"] == earlier
+    assert told["identified"]["changed"] == [f"event.created {one}" for one in earlier]
     assert sorted(ids) == sorted(told["identified"]["ids"])
     assert told["identified"]["visitor"] is True
     assert told["management"] == {"again": [409, "sdk_key_revoked", 0, True], "webhooks": 0}

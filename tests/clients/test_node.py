@@ -157,6 +157,10 @@ async def test_events_are_read_page_by_page_and_the_management_api_works(library
             for await (const page of read.iterateFeed({ limit: 2, from: FROM }, { follow: false })) {
               fed.push(page.rows.map((row) => row.request_id));
             }
+            const changed = [];
+            for await (const page of read.iterateChanges({ limit: 3 }, { follow: false })) {
+              changed.push(page.changes.map((change) => [change.type, change.request_id]));
+            }
             const client = new Client({ baseUrl: URL, apiKey: MANAGEMENT });
             const { organization_id: organization } = await client.getManagementKey();
             const named = { name: "a", environment: "staging", kind: "secret" };
@@ -166,13 +170,14 @@ async def test_events_are_read_page_by_page_and_the_management_api_works(library
             const body = { url: HOOK, environment: "live", events: ["visitor.suspect"], description: "" };
             const { endpoint } = await client.createWebhook(organization, body);
             await client.rotateWebhookSecret(organization, endpoint.id);
-            return { ids, fed, again, deleted: await client.deleteWebhook(organization, endpoint.id) ?? null };
+            return { ids, fed, changed, again, deleted: await client.deleteWebhook(organization, endpoint.id) ?? null };
             """,
             URL=live.url, SECRET=live.issue("secret")[1], MANAGEMENT=live.issue("management")[1], HOOK=URL,
             FROM=datetime.fromtimestamp(live.clock.now_ms / 1000 - 60, timezone(timedelta(hours=1))).isoformat(),
         )  # fmt: skip
     assert told["ids"] == made[::-1]
     assert told["fed"] == [made[:2], made[2:4], made[4:]]
+    assert told["changed"] == [[["event.created", one] for one in some] for some in (made[:3], made[3:])]
     assert told["again"].startswith("409 sdk_key_revoked: ")
     assert told["deleted"] is None
 

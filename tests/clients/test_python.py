@@ -278,6 +278,22 @@ async def test_events_are_read_page_by_page_with_filters(tmp_path: Path):
             resumed = client.iterate_feed(after=pages[0].get("next_cursor"), follow=False)
             assert (await anext(resumed))["rows"][0] == pages[1]["rows"][0]
 
+            await client.update_event(made[0], label="fraud")
+            live.clock.now_ms += 2_000
+            changed = [page async for page in client.iterate_changes(follow=False, limit=4)]
+            found = [[(change["type"], change["request_id"]) for change in page["changes"]] for page in changed]
+            created = [("event.created", one) for one in (*made, other)]
+            assert found == [created[:4], [*created[4:], ("event.updated", made[0])]]
+            again = client.iterate_changes(after=changed[0]["next_cursor"], poll_s=0)
+            assert (await anext(again))["changes"] == changed[1]["changes"]
+            assert (await anext(again))["changes"] == [], "it looks again"
+
+        def changes() -> list[Any]:
+            with Client(live.url, secret) as client:
+                return list(client.iterate_changes(follow=False, limit=4))
+
+        assert await in_thread(changes) == changed
+
 
 @pytest.mark.slow
 async def test_the_management_api_also_works_under_asyncio(tmp_path: Path):

@@ -1,4 +1,4 @@
-"""The programs of `examples/sinks`, each with the real engine: every event is there once, in the order of the feed,
+"""The programs of `examples/sinks`, each with the real engine: every change of an event is there once, in their order,
 although the program is killed again and again.
 """
 
@@ -14,16 +14,18 @@ import sys
 import threading
 import time
 import uuid
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import httpx
 import pytest
 import trio
 
-from tests.support.live import Live, live_service, settings_of
+from tests.spec.automation import Automation
+from tests.support.live import Live, live_service, report, settings_of
 from tests.support.ports import free_port
 
 Found = TypeVar("Found")
@@ -84,35 +86,75 @@ def killed_at_the_end(command: list[str], environment: dict[str, str]) -> Genera
         program.wait()
 
 
-async def identified(live: Live, key: str) -> None:
-    """Events of which the feed can tell the order, and which are old enough for it."""
-    for _ in range(EVENTS):
-        live.clock.now_ms += 7
-        assert (await live.identify(key)).status_code == 200
-    live.clock.now_ms += 3_000
+class Shopping:
+    """What happens in a shop: events that come, are updated, and of which some are erased."""
+
+    def __init__(self, live: Live) -> None:
+        self.live, self.key, self.secret = live, live.issue()[1], live.issue("secret")[1]
+        self.admin = Automation(live)
+        self.visits, self.updates = 0, 0
+
+    async def go_on(self) -> None:
+        """So many events more, old enough to be given out."""
+        made: list[dict[str, Any]] = []
+        for _ in range(EVENTS):
+            self.live.clock.now_ms += 7
+            self.visits += 1
+            response = await self.live.identify(self.key, report(self.visits))
+            assert response.status_code == 200, response.text
+            made.append(response.json())
+        for answer in (made[0], made[7], made[0]):
+            self.updates += 1
+            path, headers = f"/api/v1/events/{answer['request_id']}", {"x-api-key": self.secret}
+            changed = await self.live.client.patch(path, json={"tag": f"t{self.updates}"}, headers=headers)
+            assert changed.status_code == 200, changed.text
+        self.live.clock.now_ms += 7
+        assert (await self.admin("DELETE", f"/visitors/{made[11]['visitor_id']}")).status_code == 204
+        self.live.clock.now_ms += 3_000
+
+    def tags(self) -> dict[str, str | None]:
+        """Of each event that is there."""
+        return {str(request_id): event.tag for request_id, event in self.live.events()}
 
 
 async def killed_again_and_again(
-    live: Live, environment: dict[str, str], command: list[str], count: Callable[[], int]
-) -> list[str]:
-    """Run a program that follows the feed, and kill it when part of the events are there, `ROUNDS` times. Returns the
-    ids of the events in the order of the feed.
+    live: Live, environment: dict[str, str], command: list[str], read: Callable[[], list[dict[str, Any]]]
+) -> None:
+    """Run a program that follows changes, and kill it when part of them are there, `ROUNDS` times. Then each change is
+    there once, and a copy that follows them is equal to the store.
     """
-    key = live.issue()[1]
-    for turn in range(1, ROUNDS + 1):
+    shopping = Shopping(live)
+    for turn in range(1, ROUNDS):
         with killed_at_the_end(command, environment):
-            await identified(live, key)
-            enough = turn * EVENTS - (0 if turn == ROUNDS else EVENTS // 2)
-            await trio.to_thread.run_sync(until, lambda enough=enough: count() >= enough or None)
-    return [str(request_id) for request_id, _ in live.events()]
+            await shopping.go_on()
+            enough = turn * EVENTS - EVENTS // 2
+            await trio.to_thread.run_sync(until, lambda enough=enough: len(read()) >= enough or None)
+    with killed_at_the_end(command, environment):
+        await shopping.go_on()
+        await trio.to_thread.run_sync(until, lambda: copied(read()) == shopping.tags() or None)
+    said = Counter((change["type"], change["request_id"]) for change in read())
+    assert sum(count for (kind, _), count in said.items() if kind == "event.updated") == shopping.updates
+    assert all(count == 1 for (kind, _), count in said.items() if kind != "event.updated")
+    assert sum(kind == "event.erased" for kind, _ in said) == ROUNDS
 
 
-def ids_of(lines: str | None) -> list[str]:
-    return [json.loads(line)["request_id"] for line in (lines or "").splitlines()]
+def copied(changes: list[dict[str, Any]]) -> dict[str, str | None]:
+    """The tags of the events that a copy has."""
+    found: dict[str, str | None] = {}
+    for change in changes:
+        if change["type"] == "event.erased":
+            found.pop(change["request_id"], None)
+        elif "event" in change:
+            found[change["request_id"]] = change["event"].get("tag")
+    return found
+
+
+def changes_in(lines: str | None) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (lines or "").splitlines()]
 
 
 @pytest.mark.slow(15)
-async def test_nats_has_every_event_once(tmp_path: Path):
+async def test_nats_has_every_change_once(tmp_path: Path):
     need("nats-server", "nats", "jq")
     url = f"nats://127.0.0.1:{free_port()}"
     server = ["nats-server", "-a", "127.0.0.1", "-p", url.rpartition(":")[2], "-js", "-sd", str(tmp_path / "kept")]
@@ -121,16 +163,16 @@ async def test_nats_has_every_event_once(tmp_path: Path):
         done = subprocess.run(["nats", "-s", url, *arguments], capture_output=True, text=True, check=False)
         return done.stdout if done.returncode == 0 else None
 
-    def count() -> int:
-        return json.loads(nats("stream", "info", "SVC", "--json") or "")["state"]["messages"]
+    def there() -> list[dict[str, Any]]:
+        count = json.loads(nats("stream", "info", "SVC", "--json") or "")["state"]["messages"]
+        told = nats("sub", "--stream", "SVC", "--all", "--raw", "--count", str(count)) if count else ""
+        return changes_in(told)
 
     async with shop(tmp_path) as (live, environment):
         with engine(server, tmp_path):
             until(lambda: nats("stream", "add", "SVC", "--subjects", "svc.events", "--defaults"))
             command = [str(SINKS / "nats.sh"), live.organization.id, "SVC", "svc.events"]
-            expected = await killed_again_and_again(live, {**environment, "NATS_URL": url}, command, count)
-            told = nats("sub", "--stream", "SVC", "--all", "--raw", "--count", str(count()))
-            assert ids_of(told) == expected
+            await killed_again_and_again(live, {**environment, "NATS_URL": url}, command, there)
 
 
 @pytest.fixture
@@ -173,23 +215,22 @@ def kcat(broker: str, *arguments: str) -> str | None:
 
 @pytest.mark.long
 @pytest.mark.slow(40)
-async def test_kafka_has_every_event_once(tmp_path: Path, broker: str):
+async def test_kafka_has_every_change_once(tmp_path: Path, broker: str):
     until(lambda: kcat(broker, "-L"))
     made = ("-C", "-e", "-X", "allow.auto.create.topics=true", "-t", TOPIC, "-p", "0")
     until(lambda: kcat(broker, *made))
     async with shop(tmp_path) as (live, environment):
         command = [str(SINKS / "kafka.sh"), live.organization.id, broker, TOPIC]
 
-        def there() -> list[str]:
-            return ids_of(kcat(broker, "-C", "-e", "-t", TOPIC, "-p", "0", "-o", "beginning"))
+        def there() -> list[dict[str, Any]]:
+            return changes_in(kcat(broker, "-C", "-e", "-t", TOPIC, "-p", "0", "-o", "beginning"))
 
-        expected = await killed_again_and_again(live, {**environment, "EVERY_S": "0.1"}, command, lambda: len(there()))
-        assert there() == expected
+        await killed_again_and_again(live, {**environment, "EVERY_S": "0.1"}, command, there)
 
 
 @pytest.mark.slow(10)
-async def test_clickhouse_has_every_event_once(tmp_path: Path):
-    need("clickhouse-server", "curl", "flock")
+async def test_clickhouse_has_every_event_as_it_is(tmp_path: Path):
+    need("clickhouse-server", "curl", "flock", "jq")
     http, own, place = free_port(), free_port(), tmp_path / "clickhouse"
     place.mkdir()
     (place / "users.xml").write_text(
@@ -218,13 +259,19 @@ async def test_clickhouse_has_every_event_once(tmp_path: Path):
         command = [str(SINKS / "clickhouse.sh"), live.organization.id, url, str(folder)]
         with engine(["clickhouse-server", f"--config-file={place}/config.xml"], place):
             await trio.to_thread.run_sync(until, lambda: asked("select 1"))
-            key = live.issue()[1]
+            shopping = Shopping(live)
             for turn in range(3):
-                await identified(live, key)
+                await shopping.go_on()
                 await trio.run_process(command, env=environment)
                 if turn == 0:
-                    # As if killed after ClickHouse had the events and before the cursor moved.
+                    # As if killed after ClickHouse had the changes and before the cursor moved.
                     (folder / "cursor").unlink()
-            rows = asked("select request_id, toUnixTimestamp(occurred_at) from svc_events final order by 1 format TSV")
-        expected = sorted(f"{request_id}\t{event.occurred_at_ms // 1000}" for request_id, event in live.events())
+            columns = "request_id, toUnixTimestamp(occurred_at), ifNull(tag, '')"
+            rows = asked(f"select {columns} from svc_events final where not erased order by 1 format TSV")
+            asked("optimize table svc_events final")
+            left = asked("select count() from svc_events where occurred_at > 1")
+        expected = sorted(
+            f"{request_id}\t{event.occurred_at_ms // 1000}\t{event.tag or ''}" for request_id, event in live.events()
+        )
     assert (rows or "").splitlines() == expected
+    assert int(left or "") == len(expected), "what was erased is not there any more"

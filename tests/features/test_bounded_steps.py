@@ -104,13 +104,13 @@ async def test_no_commit_has_many_rows_whatever_is_erased_or_expires(
         visitor_id, account_id = names["visitor_id"], names["account_id"]
         ended = steps.do(partial(erase_visitor, number=number, visitor_id=visitor_id, now_ms=now_ms))
         while not ended:
-            ended = steps.do(partial(continue_erasure, number=number, raw_id=visitor_id.encode()))
+            ended = steps.do(partial(continue_erasure, number=number, raw_id=visitor_id.encode(), now_ms=now_ms))
         steps.assert_bounded("a visitor", 10)
 
-        ended = steps.do(partial(erase_account, number=number, account_id=account_id))
+        ended = steps.do(partial(erase_account, number=number, account_id=account_id, now_ms=now_ms))
         while not ended:
             digest = account_digest(number, account_id)
-            ended = steps.do(partial(continue_account_erasure, number=number, digest=digest))
+            ended = steps.do(partial(continue_account_erasure, number=number, digest=digest, now_ms=now_ms))
         steps.assert_bounded("an account", 2)
 
         ended = steps.do(partial(delete_list, number=number, list_id=names["list_id"]))

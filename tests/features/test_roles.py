@@ -94,6 +94,7 @@ ACCESS: dict[tuple[str, str], Access] = {
     ),
     ("POST", "/attestation/challenge"): Access(("public",)),
     ("GET", "/events"): Access(("secret",)),
+    ("GET", "/changes"): Access(("secret",)),
     ("GET", "/events/{request_id}"): Access(("secret",), status=404),
     ("GET", "/accounts"): Access(("secret",)),
     ("GET", "/accounts/{account_id}"): Access(("secret",), status=404),

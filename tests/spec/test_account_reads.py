@@ -578,7 +578,7 @@ async def test_an_interrupted_erasure_of_an_account_is_completed_by_the_sweeper(
     number = live.organization.number
     for _ in range(items_of_step(EVENT_ROWS) + 5):
         await act(live, public, "user-1")
-    step = partial(erase_account, number=number, account_id="user-1")
+    step = partial(erase_account, number=number, account_id="user-1", now_ms=live.clock.now_ms)
     assert live.found.store.write_now([step]) == [False]
     assert len((await read(live, secret, "events", account_id="user-1", limit=200))["rows"]) == 5
     with live.found.store.read() as snapshot:

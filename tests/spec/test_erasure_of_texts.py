@@ -77,7 +77,7 @@ async def test_11_6_many_notes_take_steps_and_an_interruption_is_completed(live:
         add_entries(transaction, number, found.id, entries, live.clock.now_ms)  # pyright: ignore[reportOptionalMemberAccess]
 
     live.found.store.write_now([add])
-    step = partial(erase_account, number=number, account_id=ACCOUNT)
+    step = partial(erase_account, number=number, account_id=ACCOUNT, now_ms=live.clock.now_ms)
     assert live.found.store.write_now([step]) == [False]
     with live.found.store.read() as snapshot:
         assert snapshot.count(TEXT_ERASURES) == 1

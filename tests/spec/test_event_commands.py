@@ -484,7 +484,7 @@ def rows_that_erasure_changes(directory: Path, visitor_id: str) -> set[tuple[str
     def erase(transaction: Transaction) -> None:
         ended = erase_visitor(transaction, 1, visitor_id, 0)
         while ended is False:
-            ended = continue_erasure(transaction, 1, visitor_id.encode())
+            ended = continue_erasure(transaction, 1, visitor_id.encode(), 0)
         assert ended is True
         assert isinstance(transaction.writer, Overlay)
         before = transaction.writer.below

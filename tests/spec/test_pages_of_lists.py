@@ -56,6 +56,7 @@ PRODUCTION = {"environment": "production"}
 LISTS = (
     Paged("listEvents", "events", "rows", by("request_id")),
     Paged("listEvents", "feed", "rows", by("request_id"), {"order": "oldest"}, "after"),
+    Paged("listChanges", "changes", "changes", lambda row: f"{row['type']} {row['request_id']}", cursor="after"),
     Paged("listConsoleEvents", "events", "rows", by("request_id"), PRODUCTION),
     Paged("listAccounts", "seen_accounts", "accounts", by("account_id")),
     Paged("listVisitors", "seen_visitors", "visitors", by("visitor_id")),
@@ -154,7 +155,7 @@ async def filled(hooks: Subscriber, admin: Automation) -> Shop:
 def has_pages(route: Route) -> bool:
     names = [field.name for field in msgspec.structs.fields(route.query)] if route.query else []
     answers = msgspec.structs.fields(route.response) if route.response else ()
-    return "cursor" in names and "next_cursor" in {field.name for field in answers}
+    return not {"cursor", "after"}.isdisjoint(names) and "next_cursor" in {field.name for field in answers}
 
 
 def test_every_list_with_pages_is_among_those_that_are_walked_here():

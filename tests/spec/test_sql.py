@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from collections.abc import Iterator
 from functools import partial
@@ -22,6 +23,7 @@ from tests.spec.automation import Automation
 from tests.spec.commands import ROOT, Ran, run_beside
 from tests.spec.responses import BROWSER, DRIVEN, PROGRAM, TOO_LITTLE, visit
 from tests.spec.test_erasure import marked
+from tests.support.effort import effort
 from tests.support.event_columns import as_columns
 from tests.support.live import Live, live_service, report
 from tests.support.pgbouncer import pgbouncer, program
@@ -235,6 +237,67 @@ async def test_what_is_erased_is_erased_in_the_same_transaction(live: Live, ther
     assert removed.status == 0, removed.err
     await sweep(live.found.store, live.clock.now_ms, 365, with_passes=True)
     assert there.rows() == {}
+
+
+class Copy:
+    """What a consumer of changes has."""
+
+    def __init__(self, live: Live, secret: str) -> None:
+        self.live, self.secret = live, secret
+        self.events: dict[str, dict[str, Any]] = {}
+        self._query: dict[str, Any] = {}
+
+    async def follow(self, limit: int) -> None:
+        """Read on to the end."""
+        more = True
+        while more:
+            query, headers = {**self._query, "limit": limit}, {"x-api-key": self.secret}
+            page = (await self.live.client.get("/api/v1/changes", params=query, headers=headers)).json()
+            for change in page["changes"]:
+                if change["type"] == "event.erased":
+                    self.events.pop(change["request_id"], None)
+                elif "event" in change:
+                    self.events[change["request_id"]] = change["event"]
+            self._query["after"], more = page["next_cursor"], page["has_more"]
+
+
+@pytest.mark.parametrize("seed", range(effort(2, 12)))
+async def test_a_copy_that_follows_changes_is_equal_to_the_table_after_any_history(
+    live: Live, there: Database, seed: int
+):
+    """Decisions 19: of events that come, are updated, labeled and erased, by clocks that go back and forth, while the
+    copy is read.
+    """
+    chance = random.Random(seed)
+    public, secret = live.issue(environment="production")[1], live.issue("secret", "production")[1]
+    copy, admin, made = Copy(live, secret), Automation(live), list[dict[str, Any]]()
+    await there.svc("sql", "install")
+    for _ in range(60):
+        live.clock.now_ms += chance.choice((0, 1, 700, 3_000, -1_500, 20_000, -9_000))
+        answer = chance.choice(made) if made else {}
+        account = chance.choice(("user-1", "user-2"))
+        match chance.randrange(7) if made else 0:
+            case 0:
+                made.append((await visit(live, public, report(1 + chance.randrange(9)))).json())
+            case 1:
+                made.append((await visit(live, public, report(1 + chance.randrange(9)), account_id=account)).json())
+            case 2:
+                tag = chance.choice((None, "a", HOSTILE))
+                await label(live, secret, answer, account_id=chance.choice((None, account)), tag=tag)
+            case 3:
+                await label(live, secret, answer, label=chance.choice((None, "fraud", "legitimate")))
+            case 4:
+                await copy.follow(chance.choice((1, 3, 200)))
+            case 5:
+                assert (await admin("DELETE", f"/accounts/{account}")).status_code in (204, 404)
+            case _:
+                assert (await admin("DELETE", f"/visitors/{answer['visitor_id']}")).status_code == 204
+                made = [one for one in made if one["visitor_id"] != answer["visitor_id"]]
+    live.clock.now_ms += 60_000
+    await copy.follow(50)
+    expected = {request_id: in_table(row) for request_id, row in copy.events.items()}
+    assert {request_id: plain(row, live.organization.number) for request_id, row in there.rows().items()} == expected
+    assert len(expected) == len(made)
 
 
 async def test_an_event_that_another_program_changes_or_deletes_leaves_no_stale_row(live: Live, there: Database):

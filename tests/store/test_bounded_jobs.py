@@ -84,13 +84,15 @@ def test_the_erasure_of_somebody_with_many_reviews_takes_steps(tmp_path: Path, s
         assert bool(shop.rows(DELIVERIES)) is bool(endpoints)
         (event,) = shop.rows(EVENTS)
         visitor_id = event.verdict.visitor_id
-        begin: Callable[[Transaction], Any] = partial(erase_account, number=shop.number, account_id="a")
+        begin: Callable[[Transaction], Any] = partial(
+            erase_account, number=shop.number, account_id="a", now_ms=EPOCH_MS
+        )
         go_on: Callable[[Transaction], bool] = partial(
-            continue_account_erasure, number=shop.number, digest=account_digest(shop.number, "a")
+            continue_account_erasure, number=shop.number, digest=account_digest(shop.number, "a"), now_ms=EPOCH_MS
         )
         if subject == "visitor":
             begin = partial(erase_visitor, number=shop.number, visitor_id=visitor_id, now_ms=EPOCH_MS)
-            go_on = partial(continue_erasure, number=shop.number, raw_id=visitor_id.encode())
+            go_on = partial(continue_erasure, number=shop.number, raw_id=visitor_id.encode(), now_ms=EPOCH_MS)
         steps, before, ended = 0, shop.everything(), world.do(begin)
         while True:
             after = shop.everything()
@@ -125,7 +127,10 @@ def test_a_step_of_the_erasure_of_a_visitor_has_few_rows_no_matter_who_waits_for
         while not ended:
             after = shop.everything()
             assert changed(before, after) <= STEP_ROWS
-            before, ended = after, world.do(partial(continue_erasure, number=shop.number, raw_id=visitor_id.encode()))
+            before, ended = (
+                after,
+                world.do(partial(continue_erasure, number=shop.number, raw_id=visitor_id.encode(), now_ms=EPOCH_MS)),
+            )
         assert shop.rows(EVENTS) == shop.rows(DELIVERIES) == []
 
 
@@ -299,9 +304,11 @@ def test_imports_and_changes_of_many_rows_are_small_commits_too(tmp_path: Path, 
             added = world.do(partial(add_entries, number=number, list_id=LIST, entries=entries, now_ms=later_ms))
             assert not isinstance(added, Refusal), added
         commits.assert_bounded()
-        step = partial(erase_account, number=number, account_id="user-7")
+        step = partial(erase_account, number=number, account_id="user-7", now_ms=EPOCH_MS)
         while not world.do(step):
-            step = partial(continue_account_erasure, number=number, digest=account_digest(number, "user-7"))
+            step = partial(
+                continue_account_erasure, number=number, digest=account_digest(number, "user-7"), now_ms=EPOCH_MS
+            )
         commits.assert_bounded()
         assert "user-7'" not in repr(shop.rows(LIST_ENTRIES))
         while world.do(partial(drop_documents, number=number, beyond=before(later_ms))):

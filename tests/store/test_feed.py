@@ -25,14 +25,14 @@ from svc.features.feed import jobs as feeds
 from svc.features.feed import pages as feed_pages
 from svc.features.feed.feed import AHEAD_MS, BEGINNING, HOLD_MS, STEP_MS, Ahead, Feed
 from svc.features.feed.jobs import close
-from svc.features.feed.pages import FeedPages
+from svc.features.feed.pages import FEED, FeedPages
 from svc.identify.events.listing import Filters, Listing, Position
 from svc.identify.index.queries import Scope
 from svc.identify.indexing import jobs as indexing
 from svc.identify.indexing.jobs import rebuild
 from svc.identify.queries.events import event_page, rewrite_event
 from svc.identify.records import Event
-from svc.identify.tables import EVENTS, FEED_CLOSED, LATE_EVENTS
+from svc.identify.tables import EVENT_SEGMENTS, EVENTS, FEED_CLOSED, LATE_EVENTS
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import Store
 from svc.world import World
@@ -65,7 +65,7 @@ class Consumer:
             return [(at, match.request_id) for at, match in await self.store.query(reading)]
 
         feed = Feed(self.after, self.filters, self.limit, 0)
-        page = await FeedPages(World.real(), self.store, SCOPE, close_to).page(feed, now_ms, read)
+        page = await FeedPages(World.real(), self.store, SCOPE, FEED, close_to).page(feed, now_ms, read)
         assert len(page.rows) <= self.limit
         assert page.behind >= self.after
         assert all(self.after < at <= page.behind for at, _ in page.rows)
@@ -191,7 +191,7 @@ def fits(filters: Filters, given: Event) -> bool:
 def changed(transaction: Transaction, request_id: UUID) -> None:
     stored = transaction.get(EVENTS, 1, request_id.bytes)
     assert stored is not None
-    rewrite_event(transaction, 1, request_id, stored, msgspec.structs.replace(stored, action="changed"))
+    rewrite_event(transaction, 1, request_id, stored, msgspec.structs.replace(stored, action="changed"), EPOCH_MS)
 
 
 TestMachine = pytest.mark.slow(8)(Machine.TestCase)
@@ -232,6 +232,31 @@ async def test_an_event_is_held_back_for_two_seconds_and_one_that_is_later_comes
             newest = event_page(snapshot, 1, ENVIRONMENT, Listing(EPOCH_MS, EPOCH_MS + 5000))
             assert [match.request_id.int for match in newest.events] == [2, 4, 3, 1], "lists go by arrival as ever"
             assert snapshot.count(LATE_EVENTS) == 2
+
+
+def test_the_newest_event_of_a_segment_that_was_changed_is_found_wherever_a_look_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """A changed event is in the tail again, at the very position at which its segment ends."""
+    for name, value in SMALLER.items():
+        monkeypatch.setattr(indexing, name, value)
+    made = at(*range(1, 40))
+    with filled_store(tmp_path, *made) as store:
+        while store.write_now([partial(indexed, before_ms=EPOCH_MS + 100, most=100)]) != [0]:
+            pass
+        with store.read() as snapshot:
+            ends = {key[-1] for key in snapshot.scan_keys(EVENT_SEGMENTS, (*SCOPE,))}
+        assert len(ends) == 3
+        store.write_now([partial(changed, request_id=UUID(bytes=raw_id)) for raw_id in ends])
+        for most_keys in range(1, 30):
+            found: list[bytes] = []
+            after: Position | None = BEGINNING
+            with store.read() as snapshot:
+                while after is not None:
+                    part = feeds.positions(snapshot, SCOPE, Filters(), after, EPOCH_MS + 100, 10, most_keys)
+                    found += [row.of.request_id for row in part.rows]
+                    after = part.resume
+            assert found == [one.bytes for _, one, _ in made], most_keys
 
 
 async def test_without_new_events_reading_the_feed_writes_nothing(tmp_path: Path):

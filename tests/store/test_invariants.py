@@ -159,6 +159,7 @@ UNTOLD = {
     "challenges",
     "console_links",
     "erased_events",
+    "event_changes",
     "feed_closed",
     "idempotency",
     "invitations",

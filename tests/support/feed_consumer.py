@@ -1,6 +1,7 @@
-"""A program that reads the feed and is killed for it: `python feed_consumer.py PORT KEY [CURSOR]`.
+"""A program that reads the feed, or changes, and is killed for it: `python feed_consumer.py PORT KEY events|changes
+[CURSOR]`.
 
-It prints a line of JSON for each page that has events: their ids, and the cursor behind them.
+It prints a line of JSON for each page that has rows: the rows, and the cursor behind them.
 """
 
 from __future__ import annotations
@@ -12,20 +13,20 @@ import time
 from urllib.parse import urlencode
 
 
-def main(port: str, key: str, cursor: str = "") -> None:
+def main(port: str, key: str, what: str, cursor: str = "") -> None:
     connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=30)
+    order, name = ({"order": "oldest"}, "rows") if what == "events" else ({}, "changes")
     while True:
-        query = {"order": "oldest", "limit": "20", **({"after": cursor} if cursor else {})}
-        connection.request("GET", f"/api/v1/events?{urlencode(query)}", headers={"x-api-key": key})
+        query = {**order, "limit": "20", **({"after": cursor} if cursor else {})}
+        connection.request("GET", f"/api/v1/{what}?{urlencode(query)}", headers={"x-api-key": key})
         response = connection.getresponse()
         page = json.loads(response.read())
         if response.status != 200:
             time.sleep(0.1)
             continue
         cursor = page["next_cursor"]
-        if page["rows"]:
-            ids = [row["request_id"] for row in page["rows"]]
-            sys.stdout.write(json.dumps({"ids": ids, "cursor": cursor}) + "\n")
+        if page[name]:
+            sys.stdout.write(json.dumps({"rows": page[name], "cursor": cursor}) + "\n")
             sys.stdout.flush()
         if not page["has_more"]:
             time.sleep(0.05)

@@ -1,4 +1,5 @@
-"""A consumer of the feed that is killed again and again beside writers, and goes on behind its last whole line.
+"""A consumer of the feed, or of changes, that is killed again and again beside writers, and goes on behind its last
+whole line.
 
 Every second one reads by HTTP, from each server in turn, and the others are `svc events tail`: their cursors are the
 same. The servers go on.
@@ -17,11 +18,13 @@ from collections import Counter
 from collections.abc import Sequence
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tests.support import feed_consumer
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, USER_AGENT, report
 from tests.support.process import ENVIRONMENT, run_json, start
+
+Row = dict[str, Any]
 
 WRITERS = 4
 LONGEST_S = 2.0
@@ -40,6 +43,9 @@ class Outcome(NamedTuple):
 
 class FeedKills:
     """The load and the consumers of one organization. `settings` are those of commands."""
+
+    what = "events"
+    """What consumers read: `events` or `changes`."""
 
     def __init__(self, directory: Path, ports: Sequence[int], seed: int, pause_s: float, **settings: str) -> None:
         self._directory, self._ports, self._pause_s, self._settings = directory, ports, pause_s, settings
@@ -75,10 +81,14 @@ class FeedKills:
             for writer in writers:
                 writer.join()
         self._read_all()
-        read = Counter(self._ids())
+        rows = self._rows()
+        return Outcome(kills, len(self._acknowledged), len(rows), while_reading, self._faults(rows))
+
+    def _faults(self, rows: list[Row]) -> list[str]:
+        """What is wrong with the rows that were read in all."""
+        read = Counter(row["request_id"] for row in rows)
         faults = [f"{one} was read {count} times" for one, count in read.items() if count > 1]
-        faults += [f"{one} was acknowledged and not read" for one in self._acknowledged if one not in read]
-        return Outcome(kills, len(self._acknowledged), read.total(), while_reading, faults)
+        return faults + [f"{one} was acknowledged and not read" for one in self._acknowledged if one not in read]
 
     def _write(self, number: int) -> None:
         """Identify until the end, at a server in turn; what was acknowledged is noted."""
@@ -87,27 +97,27 @@ class FeedKills:
         while not self._ended.is_set():
             device += WRITERS
             try:
-                self._acknowledged += filter(None, [self.identify(device, connection)])
+                self._act(number, device, connection)
             except (OSError, HTTPException):  # a machine that stood still: whether it was stored is not known
                 connection.close()
                 continue
             self._ended.wait(self._pause_s)
         connection.close()
 
-    def identify(self, device: int, connection: HTTPConnection) -> str | None:
-        """The request id of an identification, where it was acknowledged."""
-        headers = {
-            "x-api-key": self._public,
-            "origin": ORIGIN,
-            "user-agent": USER_AGENT,
-            "x-forwarded-for": PUBLIC_ADDRESS,
-            "content-type": "application/json",
-        }
-        body = json.dumps({"sdk": {"platform": "web"}, "signals": report(device % 200)})
-        connection.request("POST", "/api/v1/identify", body, headers)
-        response = connection.getresponse()
-        answer = json.loads(response.read())
-        return answer["request_id"] if response.status == 200 else None
+    def _act(self, number: int, device: int, connection: HTTPConnection) -> None:
+        """What writer `number` does once."""
+        del number
+        self.identify(device, connection)
+
+    def identify(self, device: int, connection: HTTPConnection) -> Row | None:
+        """The response to an identification, where it was acknowledged."""
+        headers = {"origin": ORIGIN, "user-agent": USER_AGENT, "x-forwarded-for": PUBLIC_ADDRESS}
+        body = {"sdk": {"platform": "web"}, "signals": report(device % 200)}
+        status, answer = ask(connection, "POST", "/identify", self._public, body, headers)
+        if status != 200:
+            return None
+        self._acknowledged.append(answer["request_id"])
+        return answer
 
     def _consumer(self, number: int) -> subprocess.Popen[str]:
         """Goes on behind the last whole line of the output; what was cut off is not of it."""
@@ -118,24 +128,44 @@ class FeedKills:
         with self._output.open("a") as output:
             if number % 2:
                 beginning = ("--from", cursor) if cursor else ("--no-follow", "--since", "1h")
+                beginning += ("--changes",) if self.what == "changes" else ()
                 command = ("events", "tail", self._organization, *beginning, "--json", "--data", self._directory)
                 environment = {**ENVIRONMENT, **self._settings}
                 return start(*command, stdout=output, stderr=subprocess.DEVNULL, env=environment)
             port = str(self._ports[number // 2 % len(self._ports)])
-            program = [sys.executable, feed_consumer.__file__, port, self.secret, *([cursor] if cursor else [])]
+            program = [sys.executable, feed_consumer.__file__, port, self.secret, self.what]
+            program += [cursor] if cursor else []
             return subprocess.Popen(program, stdout=output, text=True)
 
     def _read_all(self) -> None:
         consumer = self._consumer(0)
         give_up_at = time.monotonic() + ALL_READ_S
-        while not set(self._acknowledged) <= set(self._ids()) and time.monotonic() < give_up_at:
+        while not self._is_all(self._rows()) and time.monotonic() < give_up_at:
             time.sleep(0.2)
         consumer.kill()
         consumer.wait()
 
-    def _ids(self) -> list[str]:
-        found: list[str] = []
+    def _is_all(self, rows: list[Row]) -> bool:
+        """Whether everything that was acknowledged was read."""
+        return set(self._acknowledged) <= {row["request_id"] for row in rows}
+
+    def _rows(self) -> list[Row]:
+        found: list[Row] = []
         for line in self._output.read_bytes().rpartition(b"\n")[0].splitlines():
             row = json.loads(line)
-            found += row.get("ids") or [row["request_id"]]
+            found += row.get("rows") or [row]
         return found
+
+
+def ask(
+    connection: HTTPConnection, method: str, path: str, key: str, body: Row | None = None, headers: Row | None = None
+) -> tuple[int, Row]:
+    """Status and body of a response of the API, `{}` without a body; what is over a rate limit is sent again."""
+    sent = {"x-api-key": key, "content-type": "application/json", **(headers or {})}
+    while True:
+        connection.request(method, f"/api/v1{path}", None if body is None else json.dumps(body), sent)
+        response = connection.getresponse()
+        content = response.read()
+        if response.status != 429:
+            return response.status, json.loads(content) if content else {}
+        time.sleep(0.1)

@@ -7,7 +7,16 @@ import {
 import { ApiError, UnreachableError, unexpected } from "./errors.js";
 import { Operations } from "./operations.js";
 import { type Retries, waitMs } from "./retries.js";
-import type { ErrorBody, EventBody, EventDetailBody, EventsAnswer, ListEventsQuery, UnreadableEventBody } from "./types.js";
+import type {
+  ChangesAnswer,
+  ErrorBody,
+  EventBody,
+  EventDetailBody,
+  EventsAnswer,
+  ListChangesQuery,
+  ListEventsQuery,
+  UnreadableEventBody,
+} from "./types.js";
 import { type ExpectedVerdict, KeyRing } from "./verdicts.js";
 
 export interface Options {
@@ -108,6 +117,27 @@ export class Client extends Operations {
       yield page;
       beginning = { ...rest, after: page.next_cursor! };
       if (page.has_more !== true) {
+        if (!follow) return;
+        await sleep(pollMs);
+      }
+    }
+  }
+
+  /**
+   * The pages of changes, oldest first: new events, updates and erasures, each once, behind `after` or else from the
+   * oldest on. Store `next_cursor` of a page together with what you made of its changes, and begin with it as `after`.
+   * At the end it waits for `pollMs` milliseconds and looks again; without `follow` it ends.
+   */
+  async *iterateChanges(
+    query: ListChangesQuery = {},
+    { follow = true, pollMs = 1_000 }: { follow?: boolean; pollMs?: number } = {},
+  ): AsyncGenerator<ChangesAnswer, void> {
+    let next: ListChangesQuery = { limit: 200, ...query };
+    while (true) {
+      const page = await this.listChanges(next);
+      yield page;
+      next = { ...next, after: page.next_cursor };
+      if (!page.has_more) {
         if (!follow) return;
         await sleep(pollMs);
       }

@@ -9,6 +9,7 @@ import type {
   AssignReviewBody,
   BrowserKeysBody,
   ChallengeAnswer,
+  ChangesAnswer,
   CloseReviewBody,
   CountBrowserKeysQuery,
   CreateListBody,
@@ -36,6 +37,7 @@ import type {
   LabelBody,
   ListAccountsQuery,
   ListBody,
+  ListChangesQuery,
   ListEventsQuery,
   ListListEntriesQuery,
   ListProxyKeysQuery,
@@ -210,6 +212,21 @@ export abstract class Operations {
    */
   updateEvent(requestId: string, body: UpdateEventBody): Promise<EventDetailBody | LabelAnswer> {
     return this.send<EventDetailBody | LabelAnswer>({ method: "PATCH", path: `/events/${segment(requestId)}`, body });
+  }
+
+  /**
+   * List changes of events.
+   *
+   * For a copy that follows the store: each event once as `event.created`, `event.updated` when its account, action,
+   * tag or label was set or removed, and `event.erased` when its visitor was erased; of the organization and
+   * environment of the key, in the order in which they were stored, each once. `event` is the event as it is when
+   * the page is read, and is left out once it is erased. Nothing comes behind a `next_cursor`, of which each page
+   * has one: go on with it as `after`, and wait a second where `has_more` is false. A change comes about two seconds
+   * after it was made, and is kept for as long as events are, from when it was made. That events grow too old is no
+   * change. Cursors are not those of `GET /events`.
+   */
+  listChanges(query: ListChangesQuery = {}): Promise<ChangesAnswer> {
+    return this.send<ChangesAnswer>({ method: "GET", path: "/changes", query: { ...query }, isRepeatable: true });
   }
 
   /**

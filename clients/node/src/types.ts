@@ -128,6 +128,30 @@ export interface ChallengeAnswer {
   expires_at: string;
 }
 
+export interface ChangeBody {
+  /** What happened. */
+  type: Open<"event.created" | "event.updated" | "event.erased">;
+  /** When: of `event.created` the arrival of the event. */
+  at: string;
+  /** UUIDv7 of the request; it sorts by time. */
+  request_id: string;
+  /** The event as it is now, a row of `GET /events`; left out once it is erased or too old to be read. */
+  event?: EventBody | UnreadableEventBody;
+  /** Of an updated event that is too old to be read: its label; `null` = it has none. */
+  label?: Open<"fraud" | "legitimate"> | null;
+  /** Of an updated event that is too old to be read: why it has it. */
+  label_reason?: string | null;
+}
+
+export interface ChangesAnswer {
+  /** Oldest first. */
+  changes: Array<ChangeBody>;
+  /** For what follows; every page has one. */
+  next_cursor: string;
+  /** Whether there is a next page now. */
+  has_more: boolean;
+}
+
 export interface CloseReviewBody {
   /** What the event turned out to be. */
   label: "fraud" | "legitimate";
@@ -1958,6 +1982,14 @@ export interface ListEventsQuery {
   order?: "newest" | "oldest";
   /** With `order=oldest`: `next_cursor` of the page before; from the oldest when left out. */
   after?: string;
+}
+
+/** Of `listChanges`. */
+export interface ListChangesQuery {
+  /** `next_cursor` of the page before; from the oldest that is kept when left out. */
+  after?: string;
+  /** How many per page, at most. */
+  limit?: number;
 }
 
 /** Of `listAccounts`. */

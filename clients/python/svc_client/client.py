@@ -20,7 +20,7 @@ from svc_client.errors import ApiError, SvcError
 from svc_client.operations import Operations
 from svc_client.retries import Retries
 from svc_client.transport import address_of, failure_of, key_of, read, request
-from svc_client.types import EventBody, EventsAnswer, UnreadableEventBody
+from svc_client.types import ChangesAnswer, EventBody, EventsAnswer, UnreadableEventBody
 from svc_client.verdicts import Expected, KeyRing, checked_verdict
 
 TIMEOUT_S = 5.0
@@ -174,6 +174,23 @@ class Client(Operations):
                     return
                 time.sleep(poll_s)
 
+    def iterate_changes(self, *, follow: bool = True, poll_s: float = 1.0, **query: Any) -> Iterator[ChangesAnswer]:
+        """The pages of changes, oldest first: new events, updates and erasures, each once, behind `after` or else from
+        the oldest on; arguments as of `list_changes`.
+
+        Store `next_cursor` of a page together with what you made of its changes, and begin with it as `after`. At the
+        end it waits for `poll_s` seconds and looks again; without `follow` it ends.
+        """
+        query.setdefault("limit", 200)
+        while True:
+            page = self.list_changes(**query)
+            yield page
+            query["after"] = page["next_cursor"]
+            if not page["has_more"]:
+                if not follow:
+                    return
+                time.sleep(poll_s)
+
     def _send(self, call: Call) -> Any:
         attempt = 0
         while True:
@@ -308,6 +325,20 @@ class AsyncClient(AsyncOperations):
             query.pop("from_", None)
             query["after"] = page.get("next_cursor")
             if not page.get("has_more"):
+                if not follow:
+                    return
+                await anyio.sleep(poll_s)
+
+    async def iterate_changes(
+        self, *, follow: bool = True, poll_s: float = 1.0, **query: Any
+    ) -> AsyncIterator[ChangesAnswer]:
+        """The pages of changes; see `Client.iterate_changes`."""
+        query.setdefault("limit", 200)
+        while True:
+            page = await self.list_changes(**query)
+            yield page
+            query["after"] = page["next_cursor"]
+            if not page["has_more"]:
                 if not follow:
                     return
                 await anyio.sleep(poll_s)

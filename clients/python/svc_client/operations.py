@@ -11,6 +11,7 @@ from svc_client.types import (
     AddedBody,
     BrowserKeysBody,
     ChallengeAnswer,
+    ChangesAnswer,
     DuplicateAnswer,
     EntriesBody,
     EventDetailBody,
@@ -436,6 +437,23 @@ class Operations:
                 ),
             )
         )
+
+    def list_changes(self, *, after: str | None = None, limit: int | None = None) -> ChangesAnswer:
+        """List changes of events.
+
+        For a copy that follows the store: each event once as `event.created`, `event.updated` when its account,
+        action, tag or label was set or removed, and `event.erased` when its visitor was erased; of the
+        organization and environment of the key, in the order in which they were stored, each once. `event` is
+        the event as it is when the page is read, and is left out once it is erased. Nothing comes behind a
+        `next_cursor`, of which each page has one: go on with it as `after`, and wait a second where `has_more`
+        is false. A change comes about two seconds after it was made, and is kept for as long as events are,
+        from when it was made. That events grow too old is no change. Cursors are not those of `GET /events`.
+
+        Args:
+            after: `next_cursor` of the page before; from the oldest that is kept when left out.
+            limit: How many per page, at most.
+        """
+        return self._send(Call("GET", "/changes", query=given({"after": after, "limit": limit}), is_repeatable=True))
 
     def list_accounts(
         self,

@@ -131,6 +131,30 @@ class ChallengeAnswer(TypedDict):
     """Five minutes after issue."""
 
 
+class ChangeBody(TypedDict):
+    type: str
+    """What happened. Now one of `event.created`, `event.updated`, `event.erased`."""
+    at: str
+    """When: of `event.created` the arrival of the event."""
+    request_id: str
+    """UUIDv7 of the request; it sorts by time."""
+    event: NotRequired[EventBody | UnreadableEventBody]
+    """The event as it is now, a row of `GET /events`; left out once it is erased or too old to be read."""
+    label: NotRequired[str | None]
+    """Of an updated event that is too old to be read: its label; `null` = it has none."""
+    label_reason: NotRequired[str | None]
+    """Of an updated event that is too old to be read: why it has it."""
+
+
+class ChangesAnswer(TypedDict):
+    changes: list[ChangeBody]
+    """Oldest first."""
+    next_cursor: str
+    """For what follows; every page has one."""
+    has_more: bool
+    """Whether there is a next page now."""
+
+
 class DecisionBody(TypedDict):
     action: str
     """What to do. Now one of `allow`, `review`, `challenge`, `block`."""

@@ -33,7 +33,7 @@ from svc.kernel.values.fields import ENVIRONMENTS
 from svc.kernel.values.refusals import Refusal
 
 
-def erase_account(transaction: Transaction, number: int, account_id: str) -> Refusal | bool:
+def erase_account(transaction: Transaction, number: int, account_id: str, now_ms: int) -> Refusal | bool:
     """Begin or continue to erase an account; `account_id` may be any text. Return `False` if `continue_account_erasure`
     must follow, and `404 not_found` if nothing is known of the account.
     """
@@ -50,10 +50,10 @@ def erase_account(transaction: Transaction, number: int, account_id: str) -> Ref
         if not is_known:
             return Refusal("not_found")
         transaction.put(ACCOUNT_ERASURES, (number, digest), account_id.encode())
-    return continue_account_erasure(transaction, number, digest)
+    return continue_account_erasure(transaction, number, digest, now_ms)
 
 
-def continue_account_erasure(transaction: Transaction, number: int, digest: int) -> bool:
+def continue_account_erasure(transaction: Transaction, number: int, digest: int, now_ms: int) -> bool:
     """Take the account with this digest out of some more events, or out of some reviews once there
     is no such event, or of some notes. Return `True` if nothing is left, or no erasure is pending.
     """
@@ -64,7 +64,7 @@ def continue_account_erasure(transaction: Transaction, number: int, digest: int)
     most = items_of_step(EVENT_ROWS)
     found = list(islice(_events_of(transaction, number, account_id), most + 1))
     for request_id in found[:most]:
-        _leave_event(transaction, number, request_id)
+        _leave_event(transaction, number, request_id, now_ms)
     if len(found) > most or not all(of.step(transaction, number, "account", account_id) for of in forgetting()):
         return False
     _purge_account(transaction, number, account_id, digest)
@@ -86,8 +86,10 @@ def _purge_account(transaction: Transaction, number: int, account_id: str, diges
     purge_subject(transaction, number, "account", account_id)
 
 
-def _leave_event(transaction: Transaction, number: int, request_id: bytes) -> None:
-    """Take the account out of one event, out of its visitor's and address's velocity, and out of webhooks about it."""
+def _leave_event(transaction: Transaction, number: int, request_id: bytes, now_ms: int) -> None:
+    """Take the account out of one event, which is a change of it, out of its visitor's and address's velocity, and out
+    of webhooks about it.
+    """
     event = transaction.get(EVENTS, number, request_id)
     assert event is not None, "it was found by its account"
     visitor = transaction.get(VISITOR_IDS, number, event.verdict.visitor_id.encode())
@@ -96,7 +98,7 @@ def _leave_event(transaction: Transaction, number: int, request_id: bytes) -> No
     if is_counted(transaction, number, request_id, event):
         who = event_subjects(number, request_id, event, visitor)
         forget_account(transaction, who, event_subjects(number, request_id, left, visitor))
-    rewrite_event(transaction, number, UUID(bytes=request_id), event, left)
+    rewrite_event(transaction, number, UUID(bytes=request_id), event, left, now_ms)
     for of in forgetting():
         of.account_of_event(transaction, number, UUID(bytes=request_id))
 

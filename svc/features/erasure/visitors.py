@@ -7,7 +7,8 @@ then there is no event, document, deferred report, index row, record, id, histor
 what its reports are recognized by, nor a webhook about it that is not sent.
 
 What stays is not of the person: ledger lines (when and how much, by request id), idempotency digests with the request
-id that they were answered with (for a day), the audit record that names the visitor's id as erased (docs/audit.md),
+id that they were answered with (for a day), notes that events were changed and erased, by request id (as long as events
+are kept), the audit record that names the visitor's id as erased (docs/audit.md),
 sums of which one visitor's share cannot be separated, outcomes without the visitor (decisions 14.1), and, where a list
 of look-alikes or the record of an account whose events are gone still names the visitor's number, that number, which
 leads nowhere, until retention comes by. `NotPersonal` gives the reason table by table.
@@ -32,11 +33,12 @@ from svc.features.reviews.queries import subject_digest
 from svc.features.webhooks.tables import ENDPOINTS
 from svc.identify.events.archive import inflate
 from svc.identify.history.evidence import REPLAY_MEMORY_S, HistoryEvidence, history_evidence
-from svc.identify.index.queries import Scope, Search, digest_of, unindex
+from svc.identify.index.queries import Scope, Search, digest_of, scope_of, unindex
 from svc.identify.matching import Visitor
 from svc.identify.matching.blocks import Block, BlockKey, attribute_keys, exact_key, network_key, token_key
 from svc.identify.model import Network, RequestFacts
-from svc.identify.queries.events import uncount
+from svc.identify.queries.event_changes import note_change
+from svc.identify.queries.events import feed_time_ms, uncount
 from svc.identify.queries.velocity import event_subjects, is_counted
 from svc.identify.recording.proofs import has_keys, purge_attested_keys, purge_browser_keys
 from svc.identify.recording.velocity import forget_in_history, forget_visitor
@@ -90,10 +92,10 @@ def erase_visitor(transaction: Transaction, number: int, visitor_id: str, now_ms
         if visitor_number:
             leave_blocks(transaction, number, visitor_number)
             purge_visitor(transaction, number, visitor_number, now_ms)
-    return continue_erasure(transaction, number, raw_id)
+    return continue_erasure(transaction, number, raw_id, now_ms)
 
 
-def continue_erasure(transaction: Transaction, number: int, raw_id: bytes) -> bool:
+def continue_erasure(transaction: Transaction, number: int, raw_id: bytes, now_ms: int) -> bool:
     """Erase some more events of a visitor, or some of its reviews once there is no event, or its id
     from some notes. Return `True` if nothing is left, or no erasure is pending.
     """
@@ -106,6 +108,7 @@ def continue_erasure(transaction: Transaction, number: int, raw_id: bytes) -> bo
     for request_id in found[:most]:
         purge_report(transaction, number, request_id)
         purge_activity(transaction, number, request_id, visitor_number)
+        _note_erasure(transaction, number, request_id, now_ms)
         purge_event(transaction, number, request_id)
         for of in forgetting():
             of.event(transaction, number, UUID(bytes=request_id))
@@ -115,6 +118,12 @@ def continue_erasure(transaction: Transaction, number: int, raw_id: bytes) -> bo
         return False
     transaction.delete(ERASURES, number, raw_id)
     return begin_texts(transaction, number, "visitor", raw_id.decode())
+
+
+def _note_erasure(transaction: Transaction, number: int, request_id: bytes, now_ms: int) -> None:
+    event = transaction.get(EVENTS, number, request_id)
+    if event is not None:
+        note_change(transaction, scope_of(number, event), request_id, "erased", now_ms, feed_time_ms(event))
 
 
 def _events_a_step(snapshot: Snapshot, number: int) -> int:

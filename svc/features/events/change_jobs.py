@@ -56,7 +56,7 @@ def change_event(
         after = msgspec.structs.replace(after, account_verified=after.account_id is not None)
     if after == before:
         return before
-    rewrite_labeled(transaction, number, request_id.bytes, before, after)
+    rewrite_labeled(transaction, number, request_id.bytes, before, after, now_ms)
     if before.account_id not in (None, after.account_id):
         remove_account(transaction, number, request_id)
     if fields.keys() & {"account_id", "action"} and is_counted(transaction, number, request_id.bytes, before):

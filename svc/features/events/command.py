@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import click
@@ -23,6 +23,7 @@ from svc.features.events.source import (
     newest_first,
     number_of,
     oldest_first,
+    refuse_filters,
     refuse_in_feed,
     say_nothing_found,
 )
@@ -113,6 +114,7 @@ def get(operation: Operation, request_id: UUID) -> None:
         "svc events tail ORG --environment development",
         "svc events tail ORG --since 10m --json | jq .visitor_id",
         "svc events tail ORG --since 30d --cursor-file cursor --json >> events.jsonl",
+        "svc events tail ORG --changes --cursor-file cursor --json >> changes.jsonl",
     ),
 )
 @click.argument("organization_id", metavar="ORG")
@@ -125,33 +127,28 @@ def get(operation: Operation, request_id: UUID) -> None:
     help="Read the feed behind the cursor in FILE, or from --since on if it is not there, and keep it up to date.",
 )
 @click.option("--follow/--no-follow", default=True, show_default=True, help="Wait for more; of a feed.")
+@click.option("--changes", is_flag=True, help="Follow changes of events as well: those of GET /changes.")
 @click.option("--ids", is_flag=True, help="Show request ids, rules, agents and tags as well, in wider lines.")
 @data_option
 @json_lines_option
-def tail(
-    organization_id: str,
-    wanted: Wanted,
-    cursor: str | None,
-    cursor_file: Path | None,
-    follow: bool,
-    ids: bool,
-    directory: Path,
-    as_json: bool,
-) -> None:
+def tail(organization_id: str, wanted: Wanted, ids: bool, directory: Path, as_json: bool, **feed: Any) -> None:
     """Follow an organization's events until Ctrl-C, or until --until: each once, in the order of arrival.
 
     An event that is stored more than ten seconds after it arrived is missed, but not with --from or --cursor-file:
     then the events are those of GET /events?order=oldest, about two seconds after they arrived, and the cursors are the
     same. With --json each line has its own: a client that stops at any time resumes after its last whole line. Filters
-    on what may change later (--account, --action, --tag, --label) are refused then: events would be missed.
+    on what may change later (--account, --action, --tag, --label) are refused then: events would be missed. With
+    --changes each event comes as event.created, and again as event.updated and event.erased; there are no filters, and
+    --since is when a change was made.
     """
-    if cursor is not None or cursor_file is not None or not follow:
+    options = FeedOptions(**feed)
+    if options.cursor is not None or options.cursor_file is not None or not options.follow or options.changes:
         if wanted.has_end:
             raise click.UsageError("--until is not for a feed, which has no end")
+        if options.changes:
+            refuse_filters(wanted)
         refuse_in_feed(wanted, "a feed (--from, --cursor-file, --no-follow)")
-        tail_feed(
-            directory, organization_id, wanted, FeedOptions(cursor, cursor_file, follow), as_json=as_json, ids=ids
-        )
+        tail_feed(directory, organization_id, wanted, options, as_json=as_json, ids=ids)
         return
     world = World.real()
     if not wanted.has_end:

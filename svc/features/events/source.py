@@ -16,7 +16,7 @@ import click
 from svc.command.data_directory import Readable, account, read_through
 from svc.command.output import TimestampType, settings
 from svc.features.feed.feed import refused_filters
-from svc.identify.events.listing import FILTERS, KINDS, LEVELS, Filters, Listing, Position
+from svc.identify.events.listing import EVERYTHING, FILTERS, KINDS, LEVELS, Filters, Listing, Position
 from svc.identify.matching import Visitor
 from svc.identify.model import LABELS, RULE_ACTIONS
 from svc.identify.queries.events import EventMatch, UnreadableEvent, positions, read_all, scan_events
@@ -189,6 +189,12 @@ def refuse_in_feed(wanted: Wanted, feed: str) -> None:
         raise click.UsageError(
             f"{feed} has no {option}: an event may get it after it was given out, and would be missed"
         )
+
+
+def refuse_filters(wanted: Wanted) -> None:
+    """Raise a usage error if there is any filter: changes have none."""
+    if wanted.filters != EVERYTHING:
+        raise click.UsageError("--changes takes no filters: what an event is found by may change")
 
 
 def newest_first(store: Readable, number: int, wanted: Wanted, limit: int) -> list[EventMatch | UnreadableEvent]:

@@ -1,5 +1,5 @@
-"""The feed for `svc events tail`: events that are read once each, by a program that may be stopped at any time and goes
-on where it was (ADR 130).
+"""The feed for `svc events tail`: events, or their changes, read once each by a program that may be stopped at any time
+and goes on where it was (ADR 130, 221).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import ExitStack, aclosing, closing, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import click
 import msgspec
@@ -18,17 +18,22 @@ import trio
 
 from svc.command.data_directory import opened
 from svc.command.output import CommandError
+from svc.features.changes import jobs as changes
+from svc.features.changes.bodies import change_body
+from svc.features.changes.jobs import ChangePlace
+from svc.features.changes.routes import CHANGES
 from svc.features.events import text as event_text
 from svc.features.events.source import Wanted, number_of, oldest_ms
 from svc.features.feed import jobs as feeds
-from svc.features.feed.feed import Feed, feed_cursor, read_feed_cursor
-from svc.features.feed.jobs import close
-from svc.features.feed.pages import FeedPage, FeedPages
+from svc.features.feed.feed import Feed, Which, feed_cursor, read_feed_cursor
+from svc.features.feed.jobs import FeedPosition, close
+from svc.features.feed.pages import FEED, FeedPage, FeedPages, Source
 from svc.identify.events.listing import CursorScope, Position
 from svc.identify.index.queries import Scope
-from svc.identify.queries.events import EventMatch, UnreadableEvent, listed_row
+from svc.identify.queries.events import listed_row
 from svc.kernel.store.directory import Opened
 from svc.kernel.store.files import durable_files
+from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.store.store import Store
 from svc.kernel.values.encodings import cursors_key
 from svc.kernel.values.fields import ENVIRONMENTS
@@ -38,7 +43,32 @@ MAX_EVENTS = 200
 POLL_S = 0.5
 
 _encoder = msgspec.json.Encoder()
-_Found = tuple[Position, EventMatch | UnreadableEvent]
+_Row = tuple[Position, Any]
+"""Where it is, and what is there."""
+
+
+class _Kind(NamedTuple):
+    """What a feed is of: how it is found and read, and how a row is shown."""
+
+    which: Which
+    source: Source[Any]
+    read: Callable[[Scope, Feed, Sequence[Any], Snapshot], list[_Row]]
+    body: Callable[[Any], msgspec.Struct]
+    head: Callable[..., str]
+    line: Callable[..., str]
+
+
+def _read_events(_: Scope, feed: Feed, places: Sequence[FeedPosition], snapshot: Snapshot) -> list[_Row]:
+    return [*feeds.read(snapshot, places, feed.filters, feed.oldest_ms)]
+
+
+def _read_changes(scope: Scope, feed: Feed, places: Sequence[ChangePlace], snapshot: Snapshot) -> list[_Row]:
+    found = changes.read_each(snapshot, places, scope, feed.oldest_ms)
+    return [(change.place, change) for change in found if change is not None]
+
+
+_EVENTS = _Kind("feed", FEED, _read_events, listed_row, event_text.head, event_text.found_line)
+_CHANGES = _Kind("changes", CHANGES, _read_changes, change_body, event_text.change_head, event_text.change_line)
 
 
 class FeedOptions(NamedTuple):
@@ -49,6 +79,8 @@ class FeedOptions(NamedTuple):
     cursor_file: Path | None
     follow: bool
     """Whether to wait for events at the end."""
+    changes: bool = False
+    """Whether to read what happens to events later, too."""
 
 
 def tail_feed(
@@ -60,8 +92,9 @@ def tail_feed(
     with _alone(options.cursor_file), opened(directory) as found, feed_store(found) as store:
         number = number_of(store, organization_id)
         cursors = CursorScope(cursors_key(found.pepper), number, wanted.environment)
-        after = _beginning(wanted, options, cursors)
-        printer = _Printer(cursors, options.cursor_file, as_json=as_json, ids=ids)
+        kind = _CHANGES if options.changes else _EVENTS
+        after = _beginning(wanted, options, cursors, kind.which)
+        printer = _Printer(kind, cursors, options.cursor_file, as_json=as_json, ids=ids)
         try:
             trio.run(_print_all, store, number, wanted, after, options.follow, printer)
         except KeyboardInterrupt:
@@ -112,17 +145,17 @@ def _read_cursor(file: Path) -> str | None:
         raise CommandError(f"the cursor in {file} cannot be read: {error.strerror}") from error
 
 
-def _beginning(wanted: Wanted, options: FeedOptions, cursors: CursorScope) -> Position:
+def _beginning(wanted: Wanted, options: FeedOptions, cursors: CursorScope, which: Which) -> Position:
     text, source = options.cursor, "--from"
     if text is None and options.cursor_file is not None:
         text, source = _read_cursor(options.cursor_file), str(options.cursor_file)
     if text is None:
         return Position(wanted.since_ms, bytes(16))
-    after = read_feed_cursor(text, cursors)
+    after = read_feed_cursor(text, cursors, which)
     if after is None:
         raise CommandError(
-            f"{source} has no cursor of this feed: cursors belong to an organization and an environment; without one, "
-            "--since says where to begin"
+            f"{source} has no cursor of this feed: cursors belong to an organization and an environment, those of "
+            "--changes to it alone; without one, --since says where to begin"
         )
     return after
 
@@ -130,22 +163,22 @@ def _beginning(wanted: Wanted, options: FeedOptions, cursors: CursorScope) -> Po
 class _Printer:
     """Prints pages, each in full before its cursor is saved."""
 
-    def __init__(self, cursors: CursorScope, file: Path | None, *, as_json: bool, ids: bool) -> None:
-        self._cursors, self._file, self._as_json, self._ids = cursors, file, as_json, ids
+    def __init__(self, kind: _Kind, cursors: CursorScope, file: Path | None, *, as_json: bool, ids: bool) -> None:
+        self.kind, self._cursors, self._file, self._as_json, self._ids = kind, cursors, file, as_json, ids
         self._last: str | None = None
         if not as_json:
-            click.echo(event_text.head(ids=ids))
+            click.echo(kind.head(ids=ids))
 
-    def page(self, page: FeedPage[_Found]) -> None:
-        """Write its events, and then its cursor. Raises `CommandError` where the file cannot be written."""
+    def page(self, page: FeedPage[_Row]) -> None:
+        """Write its rows, and then its cursor. Raises `CommandError` where the file cannot be written."""
         for at, found in page.rows:
             if self._as_json:
-                row = _encoder.encode(listed_row(found))
-                click.echo(row[:-1] + b',"cursor":"' + feed_cursor(at, self._cursors).encode() + b'"}')
+                row = _encoder.encode(self.kind.body(found))
+                click.echo(row[:-1] + b',"cursor":"' + self._cursor(at).encode() + b'"}')
             else:
-                click.echo(event_text.found_line(found, ids=self._ids))
+                click.echo(self.kind.line(found, ids=self._ids))
         sys.stdout.flush()
-        cursor = feed_cursor(page.behind, self._cursors)
+        cursor = self._cursor(page.behind)
         if cursor == self._last:
             return
         self._last = cursor
@@ -154,6 +187,9 @@ class _Printer:
                 durable_files.replace(self._file, cursor.encode() + b"\n")
             except OSError as error:
                 raise CommandError(f"the cursor cannot be written to {self._file}: {error.strerror}") from error
+
+    def _cursor(self, at: Position) -> str:
+        return feed_cursor(at, self._cursors, self.kind.which)
 
     def end(self) -> None:
         """Say how to go on, where nothing else does."""
@@ -164,28 +200,35 @@ class _Printer:
 async def _print_all(
     store: Store, number: int, wanted: Wanted, after: Position, follow: bool, printer: _Printer
 ) -> None:
-    async with aclosing(_pages(store, number, wanted, after, World.real().now_ms, follow=follow)) as pages:
+    pages = _pages(store, number, wanted, after, World.real().now_ms, printer.kind, follow=follow)
+    async with aclosing(pages):
         async for page in pages:
             printer.page(page)
 
 
 async def _pages(
-    store: Store, number: int, wanted: Wanted, after: Position, now_ms: Callable[[], int], *, follow: bool
-) -> AsyncGenerator[FeedPage[_Found]]:
+    store: Store,
+    number: int,
+    wanted: Wanted,
+    after: Position,
+    now_ms: Callable[[], int],
+    kind: _Kind = _EVENTS,
+    *,
+    follow: bool,
+) -> AsyncGenerator[FeedPage[_Row]]:
     """Yield pages; at the end of the feed, poll every `POLL_S` or stop."""
     scope = Scope(number, ENVIRONMENTS.index(wanted.environment))
 
     async def close_to(to_ms: int) -> int:
         return await store.write_one(partial(close, scope=scope, to_ms=to_ms), number)
 
-    pages = FeedPages(World.real(), store, scope, close_to)
+    pages = FeedPages(World.real(), store, scope, kind.source, close_to)
     while True:
         at_ms = now_ms()
         feed = Feed(after, wanted.filters, MAX_EVENTS, oldest_ms(at_ms))
 
-        async def read(places: Sequence[feeds.FeedPosition], feed: Feed = feed) -> list[_Found]:
-            reading = partial(feeds.read, wanted=places, filters=feed.filters, oldest_ms=feed.oldest_ms)
-            return await store.query(reading)
+        async def read(places: Sequence[Any], feed: Feed = feed) -> list[_Row]:
+            return await store.query(partial(kind.read, scope, feed, places))
 
         page = await pages.page(feed, at_ms, read)
         yield page

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from svc.command.output import readable
+from svc.features.changes.jobs import Change
 from svc.identify.model import Verdict
 from svc.identify.queries.events import EventMatch, UnreadableEvent
 from svc.identify.records import Document, Event
@@ -55,6 +56,17 @@ def found_line(found: EventMatch | UnreadableEvent, *, ids: bool) -> str:
     if isinstance(found, UnreadableEvent):
         return f"unreadable      request {found.request_id}"
     return line(found.event, found.request_id, ids=ids)
+
+
+def change_head(*, ids: bool) -> str:
+    """Return the line of column names above those of `change_line`; `ids` as there."""
+    return f"{'change':<9}{head(ids=ids)}"
+
+
+def change_line(change: Change, *, ids: bool) -> str:
+    """Return a change in one line: what happened, and the event as `line` shows it, or its id where there is none."""
+    event = f"request {change.request_id}" if change.event is None else found_line(change.event, ids=ids)
+    return f"{change.type.removeprefix('event.'):<9}{event}"
 
 
 def _signals(event: Event) -> list[str]:

@@ -27,6 +27,7 @@ from svc.features.events.source import (
     events_wanted,
     filter_options,
     oldest_first,
+    refuse_filters,
     refuse_in_feed,
     say_nothing_found,
     time_options,
@@ -169,6 +170,7 @@ def export() -> None:
         "svc export events ORG --since 7d --format csv --output events.csv",
         "svc export events ORG --documents --output traffic.jsonl.gz",
         "svc export events ORG --format parquet --hourly /srv/events --follow",
+        "svc export events ORG --hourly /srv/changes --changes --follow",
     ),
 )
 @filter_options(since="30d")
@@ -188,6 +190,7 @@ def export() -> None:
     help="Write a file for each complete hour that is not there yet, into a folder.",
 )
 @click.option("--follow", is_flag=True, help="Go on with the hours that come; with --hourly.")
+@click.option("--changes", is_flag=True, help="Write the changes of events, as GET /changes has them; with --hourly.")
 @click.option("--documents", is_flag=True, help="Add the archived reports, which `svc replay` needs. JSON lines only.")
 @output_option
 def export_events(
@@ -195,9 +198,9 @@ def export_events(
     wanted: Wanted,
     form: Form,
     folder: Path | None,
-    follow: bool,
     documents: bool,
     output: Path | None,
+    **of_hours: bool,
 ) -> None:
     """Export events of an organization, oldest first, also while the service runs.
 
@@ -208,12 +211,16 @@ def export_events(
 
     With --hourly, files such as events-2026-01-05T10Z.parquet are written two minutes after their hour (UTC), each
     under its name when it is complete. The next run goes on behind the last one, wherever that was ended. They are the
-    feed of svc events tail --from, in parts: an event that is stored later is in a later file.
+    feed of svc events tail --from, in parts: an event that is stored later is in a later file. With --changes, files
+    such as changes-2026-01-05T10Z.jsonl have each event as event.created, and again as event.updated and event.erased.
     """
     if folder is not None and (documents or output is not None):
         raise click.UsageError("--hourly names its files itself, and has no --documents")
-    if follow and folder is None:
-        raise click.UsageError("--follow goes with --hourly")
+    for option, is_set in of_hours.items():
+        if is_set and folder is None:
+            raise click.UsageError(f"--{option} goes with --hourly")
+    if of_hours["changes"]:
+        refuse_filters(wanted)
     if folder is not None:
         refuse_in_feed(wanted, "--hourly")
     if documents and form != "jsonl":
@@ -221,8 +228,8 @@ def export_events(
     if folder is not None:
         with opened(operation.directory) as found, feed_store(found) as store:
             number = account(store, operation.organization_id).organization.number
-            hours = HoursWanted(operation.organization_id, number, wanted, form)
-            export_hours(store, hours, folder, follow=follow)
+            hours = HoursWanted(operation.organization_id, number, wanted, form, of_hours["changes"])
+            export_hours(store, hours, folder, follow=of_hours["follow"])
         return
     if form == "parquet" and output is None and sys.stdout.isatty():
         raise click.UsageError("Parquet is not text: name a file with --output")

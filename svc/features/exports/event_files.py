@@ -7,11 +7,11 @@ import os
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import IO, Any, Literal, Protocol
+from typing import IO, Any, Generic, Literal, Protocol, TypeVar
 from uuid import UUID
 
 from svc.command.output import CommandError, standard_output
@@ -30,6 +30,10 @@ from svc.features.exports.lines import (
 from svc.identify.queries.events import EventMatch, UnreadableEvent
 from svc.identify.records import Event
 from svc.kernel.store.files import durable_files
+
+T = TypeVar("T")
+T_contra = TypeVar("T_contra", contravariant=True)
+R = TypeVar("R")
 
 _PREFIX, _SUFFIX = ".svc-export-", ".partial"
 PARTIAL = f"{_PREFIX}*{_SUFFIX}"
@@ -90,11 +94,11 @@ _ROWS_A_GROUP = 10_000
 Write = Callable[[bytes], Any]
 
 
-class EventFile(Protocol):
+class EventFile(Protocol[T_contra]):
     """A file that is being written."""
 
-    def add(self, found: EventMatch | UnreadableEvent, /) -> None:
-        """Write one event, or keep it back; of one that cannot be read, its id and the error."""
+    def add(self, found: T_contra, /) -> None:
+        """Write one row, or keep it back; of an event that cannot be read, its id and the error."""
         ...
 
     def end(self) -> None:
@@ -102,36 +106,52 @@ class EventFile(Protocol):
         ...
 
 
-def event_file(form: Form, write: Write) -> EventFile:
+def event_file(form: Form, write: Write) -> EventFile[EventMatch | UnreadableEvent]:
     """Return a file of that form, whose bytes go to `write`. Raises `CommandError` if Parquet is not installed."""
     match form:
         case "jsonl":
-            return _Lines(write, json_row, unreadable_json_row)
+            return lines(write, _of_event(json_row, unreadable_json_row))
         case "csv":
             write(csv_line(FILE_COLUMNS))
-            return _Lines(write, csv_row, unreadable_csv_row)
+            return lines(write, _of_event(csv_row, unreadable_csv_row))
         case "parquet":
-            return _Parquet(write)
+            return parquet(write, FILE_KINDS, _of_event(plain_row, unreadable_row))
 
 
-class _Lines:
-    def __init__(self, write: Write, row: Callable[[Event, UUID], bytes], unreadable: Callable[[UUID], bytes]) -> None:
-        self._write, self._row, self._unreadable = write, row, unreadable
-
-    def add(self, found: EventMatch | UnreadableEvent, /) -> None:
+def _of_event(row: Callable[[Event, UUID], R], unreadable: Callable[[UUID], R]) -> Callable[..., R]:
+    def of(found: EventMatch | UnreadableEvent) -> R:
         if isinstance(found, UnreadableEvent):
-            self._write(self._unreadable(found.request_id))
-        else:
-            self._write(self._row(found.event, found.request_id))
+            return unreadable(found.request_id)
+        return row(found.event, found.request_id)
+
+    return of
+
+
+def lines(write: Write, line: Callable[[T], bytes]) -> EventFile[T]:
+    """Return a file of a line for each row."""
+    return _Lines(write, line)
+
+
+def parquet(write: Write, kinds: Mapping[str, Kind], row: Callable[[T], dict[str, Any]]) -> EventFile[T]:
+    """Return a file of Parquet with columns of these kinds. Raises `CommandError` if Parquet is not installed."""
+    return _Parquet(write, kinds, row)
+
+
+class _Lines(Generic[T]):
+    def __init__(self, write: Write, line: Callable[[T], bytes]) -> None:
+        self._write, self._line = write, line
+
+    def add(self, found: T, /) -> None:
+        self._write(self._line(found))
 
     def end(self) -> None:
         pass
 
 
-class _Parquet:
+class _Parquet(Generic[T]):
     """A Parquet file with the columns and types of CSV: `request_id` as text, `occurred_at` in milliseconds of UTC."""
 
-    def __init__(self, write: Write) -> None:
+    def __init__(self, write: Write, kinds: Mapping[str, Kind], row: Callable[[T], dict[str, Any]]) -> None:
         try:
             pyarrow: Any = import_module("pyarrow")  # an extra, and half a second
             parquet: Any = import_module("pyarrow.parquet")
@@ -139,6 +159,7 @@ class _Parquet:
             raise CommandError(
                 "Parquet needs pyarrow: pip install 'svc-visitor-id[parquet]', or choose another --format"
             ) from None
+        self._row = row
         types: dict[Kind, Any] = {
             "id": pyarrow.string(),
             "time": pyarrow.timestamp("ms", tz="UTC"),
@@ -147,16 +168,13 @@ class _Parquet:
             "integer": pyarrow.int32(),
             "boolean": pyarrow.bool_(),
         }
-        self._schema = pyarrow.schema([(name, types[kind]) for name, kind in FILE_KINDS.items()])
+        self._schema = pyarrow.schema([(name, types[kind]) for name, kind in kinds.items()])
         self._writer: Any = parquet.ParquetWriter(_Out(write), self._schema, compression="zstd")
         self._batch: Any = pyarrow.RecordBatch.from_pylist
         self._rows = list[dict[str, Any]]()
 
-    def add(self, found: EventMatch | UnreadableEvent, /) -> None:
-        if isinstance(found, UnreadableEvent):
-            self._rows.append(unreadable_row(found.request_id))
-        else:
-            self._rows.append(plain_row(found.event, found.request_id))
+    def add(self, found: T, /) -> None:
+        self._rows.append(self._row(found))
         if len(self._rows) == _ROWS_A_GROUP:
             self._flush()
 

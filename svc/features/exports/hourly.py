@@ -1,9 +1,9 @@
 """`svc export events --hourly`: a folder with a file for each hour, written once the hour has ended.
 
-A file has the events of a part of the feed (ADR 162), from the end of the file before to the end of its hour. The feed
-is closed up to there first, so no event comes into that part later: each is in one file, however late it was stored.
-Which part is next is noted after its file has its name. So a run that ends in between writes the same file again,
-under the same name.
+A file has the events, or the changes, of a part of the feed (ADR 162), from the end of the file before to the end of
+its hour. The feed is closed up to there first, so nothing comes into that part later: each is in one file, however late
+it was stored. Which part is next is noted after its file has its name. So a run that ends in between writes the same
+file again, under the same name.
 """
 
 from __future__ import annotations
@@ -13,19 +13,23 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import click
 import msgspec
 import trio
 
 from svc.command.output import CommandError
+from svc.features.changes import jobs as changes
+from svc.features.changes.jobs import Change
 from svc.features.events.source import EVENTS_A_READ, Wanted, oldest_ms
-from svc.features.exports.event_files import PARTIAL, Form, event_file, output_file
+from svc.features.exports.change_files import change_file
+from svc.features.exports.event_files import PARTIAL, EventFile, Form, event_file, output_file
 from svc.features.feed import jobs as feed
 from svc.features.feed.jobs import close
 from svc.identify.events.listing import Filters, Position
 from svc.identify.index.queries import Scope
+from svc.identify.queries.event_changes import newest_change
 from svc.identify.queries.events import EventMatch, UnreadableEvent
 from svc.kernel.store.files import durable_files
 from svc.kernel.store.store import Store
@@ -54,6 +58,8 @@ class _State(msgspec.Struct, frozen=True):
     """Places of the feed up to there, included, are in files."""
     to_ms: int | None = None
     """Where the file of the next hour ends, included, once it is known."""
+    changes: bool = False
+    """Whether files have changes."""
 
     def ending(self, to_ms: int) -> _State:
         """Return the state once it is known where the file of the next hour ends."""
@@ -69,10 +75,10 @@ class _State(msgspec.Struct, frozen=True):
         return self._events == other._events
 
     @property
-    def _events(self) -> tuple[str, str, Filters, Form]:
+    def _events(self) -> tuple[str, str, Filters, Form, bool]:
         """Return what determines the events of the files. Filters added since the state was written are unset."""
         filters = Filters(**dict(zip(Filters.__struct_fields__, self.filters, strict=False)))  # pyright: ignore[reportArgumentType]
-        return self.organization_id, self.environment, filters, self.form
+        return self.organization_id, self.environment, filters, self.form, self.changes
 
 
 class HoursWanted(NamedTuple):
@@ -82,6 +88,8 @@ class HoursWanted(NamedTuple):
     number: int
     events: Wanted
     form: Form
+    changes: bool = False
+    """Whether files have what happens to events later, too."""
 
     @property
     def scope(self) -> Scope:
@@ -92,7 +100,15 @@ class HoursWanted(NamedTuple):
         """Return the state of an empty folder."""
         start_ms = self.events.since_ms - self.events.since_ms % HOUR_MS
         filters = msgspec.structs.astuple(self.events.filters)
-        return _State(self.organization_id, self.events.environment, filters, self.form, start_ms, start_ms - 1)
+        return _State(
+            self.organization_id,
+            self.events.environment,
+            filters,
+            self.form,
+            start_ms,
+            start_ms - 1,
+            changes=self.changes,
+        )
 
 
 def export_hours(store: Store, wanted: HoursWanted, folder: Path, *, follow: bool) -> None:
@@ -125,9 +141,10 @@ def _end_ms(store: Store, wanted: HoursWanted, state: _State, latest_ms: int, no
     """The end of the newest hour that is complete: all hours before are closed with it."""
     with store.read() as snapshot:
         ahead = feed.ahead(snapshot, wanted.scope, now_ms)
+        changed = newest_change(snapshot, wanted.scope, ahead.closed_to_ms + 1) if wanted.changes else None
     if ahead.closed_to_ms > now_ms and end_ms == newest_ms:
         # A clock was ahead: places go on behind its time. They are not waited for, and end in the newest file.
-        end_ms = newest_ms = max(ahead.closed_to_ms, ahead.late_at_ms or 0)
+        end_ms = newest_ms = max(ahead.closed_to_ms, ahead.late_at_ms or 0, 0 if changed is None else changed[2])
     _close(store, wanted, newest_ms)
     return end_ms
 
@@ -140,33 +157,43 @@ def _close(store: Store, wanted: HoursWanted, to_ms: int) -> None:
 
 
 def _export(store: Store, wanted: HoursWanted, state: _State, folder: Path) -> None:
-    events = _events(store, wanted.scope, wanted.events.filters, state)
-    first = next(events, None)
+    rows: Iterator[Any] = _rows(store, wanted.scope, wanted.events.filters, state)
+    first = next(rows, None)
     if first is None:
         return
-    path = folder / f"events-{timestamp(state.next_hour_ms)[:13]}Z.{state.form}"
+    what = "changes" if state.changes else "events"
+    path = folder / f"{what}-{timestamp(state.next_hour_ms)[:13]}Z.{state.form}"
     count = 1
     with output_file(path) as write:
-        file = event_file(state.form, write)
+        file: EventFile[Any] = (change_file if state.changes else event_file)(state.form, write)
         file.add(first)
-        for count, match in enumerate(events, start=2):  # noqa: B007
-            file.add(match)
+        for count, row in enumerate(rows, start=2):  # noqa: B007
+            file.add(row)
         file.end()
     durable_files.sync(folder)
     click.echo(f"{path.name}  {count}")
 
 
-def _events(store: Store, scope: Scope, filters: Filters, state: _State) -> Iterator[EventMatch | UnreadableEvent]:
-    """Yield the events of that part of the feed in its order. Each page is read from a snapshot of its own."""
+def _rows(
+    store: Store, scope: Scope, filters: Filters, state: _State
+) -> Iterator[EventMatch | UnreadableEvent | Change]:
+    """Yield the events or the changes of that part of the feed in its order. Each page is read from a snapshot of its
+    own.
+    """
     assert state.to_ms is not None
     kept_ms = oldest_ms(World.real().now_ms())
     after: Position | None = max(Position(state.behind_ms + 1, bytes(16)), Position(kept_ms, bytes(16)))
     while after is not None:
         with store.read() as snapshot:
-            places = feed.positions(snapshot, scope, filters, after, state.to_ms, EVENTS_A_READ)
-            found = feed.read(snapshot, places.rows, filters, kept_ms)
-        yield from (match for _, match in found)
-        after = places.resume
+            if state.changes:
+                noted = changes.places(snapshot, scope, filters, after, state.to_ms, EVENTS_A_READ)
+                after, rows = noted.resume, changes.read_each(snapshot, noted.rows, scope, kept_ms)
+                found: list[EventMatch | UnreadableEvent | Change] = [row for row in rows if row is not None]
+            else:
+                places = feed.positions(snapshot, scope, filters, after, state.to_ms, EVENTS_A_READ)
+                after = places.resume
+                found = [match for _, match in feed.read(snapshot, places.rows, filters, kept_ms)]
+        yield from found
 
 
 @contextmanager
@@ -195,5 +222,7 @@ def _read(path: Path, asked: _State) -> _State:
     except msgspec.DecodeError as error:
         raise CommandError(f"{path} cannot be read: {error}") from None
     if not known.is_of_the_same(asked):
-        raise CommandError(f"{path.parent} has other events, by another organization, filter or format: name another")
+        raise CommandError(
+            f"{path.parent} has other events, by another organization, filter or format, or changes: name another"
+        )
     return known

@@ -1,4 +1,5 @@
-"""The feed of events: what a request for a part of it asks for, its cursors, and how far it may be given out (ADR 130).
+"""The feed of events, and of their changes: what a request for a part of it asks for, its cursors, and how far it may
+be given out (ADR 130, 221).
 
 What may live here: what the query says in, a `Feed` or a `Refusal` out; no store.
 """
@@ -6,7 +7,7 @@ What may live here: what the query says in, a `Feed` or a `Refusal` out; no stor
 from __future__ import annotations
 
 import struct
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from svc.identify.events.listing import Asked, CursorScope, Filters, Position, read_filters
 from svc.kernel.values.encodings import Cursors
@@ -22,6 +23,8 @@ STEP_MS = 500
 AHEAD_MS = 10_000
 """An event that arrived by a clock so far ahead is not held back until the clock is there."""
 BEGINNING = Position(0, bytes(16))
+Which = Literal["feed", "changes"]
+"""Of events alone, or with what happens to them later. Their cursors are not each other's."""
 _LAST_ID = b"\xff" * 16
 _CURSOR = struct.Struct(">Q16s")
 """Position."""
@@ -123,17 +126,19 @@ def refused_filters(given: Asked | Filters) -> list[str]:
     return [name for name in NOT_WITH_ORDER if getattr(given, name, None) not in (None, False)]
 
 
-def feed_cursor(position: Position, scope: CursorScope) -> str:
+def feed_cursor(position: Position, scope: CursorScope, which: Which = "feed") -> str:
     """Return the cursor for what follows a position; it may be used with any filters."""
-    return _cursors(scope).write(_CURSOR.pack(*position))
+    return _cursors(scope, which).write(_CURSOR.pack(*position))
 
 
-def read_feed_cursor(text: str, scope: CursorScope) -> Position | None:
-    """Return the position of a cursor by `feed_cursor` for this organization and environment; `None` for other text."""
-    row = _cursors(scope).read(text)
+def read_feed_cursor(text: str, scope: CursorScope, which: Which = "feed") -> Position | None:
+    """Return the position of a cursor by `feed_cursor` of the same feed, organization and environment; `None` for other
+    text.
+    """
+    row = _cursors(scope, which).read(text)
     return None if row is None else Position(*_CURSOR.unpack(row))
 
 
-def _cursors(scope: CursorScope) -> Cursors:
+def _cursors(scope: CursorScope, which: Which) -> Cursors:
     """Return the cursors of a feed, bound to its organization and environment."""
-    return Cursors(scope.key, "feed", scope.organization, bytes([ENVIRONMENTS.index(scope.environment)]))
+    return Cursors(scope.key, which, scope.organization, bytes([ENVIRONMENTS.index(scope.environment)]))

@@ -1,16 +1,16 @@
-"""Pages of the feed, out of a store that others write to: closing it and reading it, in the order that gives no event
-twice and leaves none out (ADR 130).
+"""Pages of a feed, out of a store that others write to: closing it and reading it, in the order that gives nothing
+twice and leaves nothing out (ADR 130).
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 from typing import Generic, NamedTuple, TypeVar
 
 from svc.features.feed import jobs as feeds
-from svc.features.feed.feed import Feed
+from svc.features.feed.feed import Ahead, Feed
 from svc.features.feed.jobs import FeedPosition
 from svc.identify.events.listing import Position
 from svc.identify.index.queries import Scope
@@ -19,6 +19,7 @@ from svc.kernel.store.store import Store
 from svc.kernel.work.slices import found_behind
 from svc.world import World
 
+T = TypeVar("T")
 R = TypeVar("R")
 
 MAX_READS = 20
@@ -28,8 +29,20 @@ Close = Callable[[int], Awaitable[int | None]]
 """Closes the feed up to a time (`jobs.close`); `None` where the store takes nothing now."""
 
 
+class Source(NamedTuple, Generic[T]):
+    """What a feed has, by its positions (`T`)."""
+
+    ahead: Callable[..., Ahead]
+    """As `jobs.ahead`."""
+    scan: Callable[..., Iterator[tuple[Position, T | None]]]
+    """As `jobs.scan_positions`."""
+
+
+FEED: Source[FeedPosition] = Source(feeds.ahead, feeds.scan_positions)
+
+
 class FeedPage(NamedTuple, Generic[R]):
-    """A page of events, and the position after which the next page begins."""
+    """A page of a feed, and the position after which the next page begins."""
 
     rows: list[R]
     behind: Position
@@ -37,9 +50,9 @@ class FeedPage(NamedTuple, Generic[R]):
     """Whether it ended for its size, or for what was looked at, and not because there is nothing more now."""
 
 
-class FeedPages:
-    """Reads the feed of one environment. `close` closes the feed up to a time; `in_turn()` is a context that is entered
-    for a long search.
+class FeedPages(Generic[T]):
+    """Reads a feed of one environment. `close` closes it up to a time; `in_turn()` is a context that is entered for a
+    long search.
     """
 
     def __init__(
@@ -47,17 +60,17 @@ class FeedPages:
         world: World,
         store: Store,
         scope: Scope,
+        source: Source[T],
         close: Close,
         in_turn: Callable[[], AbstractAsyncContextManager[object]] = nullcontext,
     ) -> None:
-        self._world, self._store, self._scope, self._close, self._in_turn = world, store, scope, close, in_turn
+        self._world, self._store, self._scope, self._source = world, store, scope, source
+        self._close, self._in_turn = close, in_turn
 
-    async def page(
-        self, feed: Feed, now_ms: int, read: Callable[[Sequence[FeedPosition]], Awaitable[Sequence[R]]]
-    ) -> FeedPage[R]:
-        """Return the next page, of at most `feed.limit` events. `now_ms`: the time, or a little earlier; `read`:
-        returns what `jobs.read` returns for some positions. If that is fewer events than asked for, more
-        positions are read.
+    async def page(self, feed: Feed, now_ms: int, read: Callable[[Sequence[T]], Awaitable[Sequence[R]]]) -> FeedPage[R]:
+        """Return the next page, of at most `feed.limit` rows. `now_ms`: the time, or a little earlier; `read`:
+        returns what `jobs.read` returns for some positions. If that is fewer rows than asked for, more positions are
+        read.
         """
         found: list[R] = []
         reads, left = 0, feed
@@ -69,7 +82,7 @@ class FeedPages:
                 return FeedPage(found, behind, has_more)
             left = left._replace(after=behind, limit=feed.limit - len(found))
 
-    async def _places(self, feed: Feed, now_ms: int) -> FeedPage[FeedPosition]:
+    async def _places(self, feed: Feed, now_ms: int) -> FeedPage[T]:
         """Find positions in the closed part first; only a reader that reaches its end closes more."""
         closed_ms = await self._store.query(partial(feeds.closed_to_ms, scope=self._scope))
         rows, resume = await self._find(feed, feed.start, closed_ms, feed.limit)
@@ -83,15 +96,13 @@ class FeedPages:
 
     async def _closed(self, now_ms: int, after: Position) -> int:
         """Close the feed as far as is allowed now, and return up to when it is closed."""
-        ahead = await self._store.query(partial(feeds.ahead, scope=self._scope, now_ms=now_ms))
+        ahead = await self._store.query(partial(self._source.ahead, scope=self._scope, now_ms=now_ms))
         to_ms = ahead.closing_ms(now_ms, after.arrival_ms)
         closed_ms = to_ms if to_ms == ahead.closed_to_ms else await self._close(to_ms)
         return ahead.closed_to_ms if closed_ms is None else closed_ms
 
-    async def _find(
-        self, feed: Feed, after: Position, to_ms: int, limit: int
-    ) -> tuple[list[FeedPosition], Position | None]:
-        scan = partial(feeds.scan_positions, scope=self._scope, filters=feed.filters, to_ms=to_ms)
+    async def _find(self, feed: Feed, after: Position, to_ms: int, limit: int) -> tuple[list[T], Position | None]:
+        scan = partial(self._source.scan, scope=self._scope, filters=feed.filters, to_ms=to_ms)
         return await found_behind(
             self._world, self._store, scan, after, limit, most=MAX_LOOKS + limit, held=self._in_turn
         )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from svc.features.feed import jobs as feeds
 from svc.features.feed.feed import Feed, feed_cursor, read_feed
 from svc.features.feed.jobs import close
-from svc.features.feed.pages import FeedPages
+from svc.features.feed.pages import FEED, FeedPages, Source
 from svc.http.change import change
 from svc.http.listing import encoded_row, note_unreadable
 from svc.http.route import Call, Services
@@ -21,6 +21,8 @@ from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.fields import ENVIRONMENTS, Environment
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.work.slices import all_in_slices
+
+T = TypeVar("T")
 
 
 async def page_of_feed(
@@ -34,11 +36,6 @@ async def page_of_feed(
     feed = read_feed(asked, call.at_ms, cursors, services.event_retention_ms)
     if isinstance(feed, Refusal):
         return feed
-    scope = Scope(number, ENVIRONMENTS.index(environment))
-
-    async def close_to(to_ms: int) -> int | None:
-        closed_ms = await change(services, call, partial(close, scope=scope, to_ms=to_ms))
-        return None if isinstance(closed_ms, Refusal) else closed_ms
 
     async def read(places: Sequence[feeds.FeedPosition]) -> list[Any]:
         found = await all_in_slices(services.world, services.store, places, partial(_rows, feed))
@@ -46,12 +43,22 @@ async def page_of_feed(
         note_unreadable(services, "listEvents", number, (each for each, _ in shown))
         return [row for _, row in shown]
 
-    pages = FeedPages(services.world, services.store, scope, close_to, call.turn.held)
-    page = await pages.page(feed, call.at_ms, read)
+    page = await feed_pages(services, call, environment, FEED).page(feed, call.at_ms, read)
     cursor = feed_cursor(page.behind, cursors)
     return EventsAnswer(
         rows=tuple(page.rows), page=1, page_size=asked.limit, next_cursor=cursor, has_more=page.has_more
     )
+
+
+def feed_pages(services: Services, call: Call, environment: Environment, source: Source[T]) -> FeedPages[T]:
+    """Return the pages of a feed of the caller's organization, which is closed by a job of the request."""
+    scope = Scope(call.organization.number, ENVIRONMENTS.index(environment))
+
+    async def close_to(to_ms: int) -> int | None:
+        closed_ms = await change(services, call, partial(close, scope=scope, to_ms=to_ms))
+        return None if isinstance(closed_ms, Refusal) else closed_ms
+
+    return FeedPages(services.world, services.store, scope, source, close_to, call.turn.held)
 
 
 def _rows(

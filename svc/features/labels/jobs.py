@@ -28,7 +28,9 @@ from svc.features.labels.tables import (
     SUBJECT_LABELS,
     NumberedAccount,
 )
+from svc.identify.index.queries import Scope
 from svc.identify.model import SUBJECTS, Label, Subject
+from svc.identify.queries.event_changes import note_change
 from svc.identify.queries.events import refuse_hidden, rewrite_event
 from svc.identify.records import Event
 from svc.identify.tables import EVENTS, VISITORS
@@ -86,7 +88,7 @@ def label_request(
         labeled = change.upon(Labeled(event.label, event.label_reason))
         if isinstance(labeled, Labeled):
             after = msgspec.structs.replace(event, label=labeled.label, label_reason=labeled.reason)
-            rewrite_labeled(transaction, number, request_id, event, after)
+            rewrite_labeled(transaction, number, request_id, event, after, now_ms)
         return labeled
     found = find_outcome(transaction, number, request_id)
     if found is None:
@@ -101,14 +103,19 @@ def label_request(
         outcome = found.outcome.with_label(labeled.label, labeled.reason)
         transaction.put(OUTCOMES, (number, found.newest), found.segment.replacing(outcome))
         _recount(transaction, number, found.outcome, outcome)
+        if outcome != found.outcome:
+            scope = Scope(number, ENVIRONMENTS.index(facts.environment))
+            note_change(transaction, scope, request_id, "updated", now_ms, outcome.at_ms)
     return labeled
 
 
-def rewrite_labeled(transaction: Transaction, number: int, request_id: bytes, before: Event, after: Event) -> None:
+def rewrite_labeled(
+    transaction: Transaction, number: int, request_id: bytes, before: Event, after: Event, now_ms: int
+) -> None:
     """Replace a stored event, and update its label rows if it has or had a label."""
     if after == before:
         return
-    rewrite_event(transaction, number, UUID(bytes=request_id), before, after)
+    rewrite_event(transaction, number, UUID(bytes=request_id), before, after, now_ms)
     if before.label is None and after.label is None:
         return
     was = stored_outcome(transaction, number, request_id, before)

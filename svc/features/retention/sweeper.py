@@ -115,7 +115,7 @@ async def sweep_if_believed(
     now_ms = world.now_ms()
     _note_hold(progress, now_ms, held=held)
     if held:
-        await finish_interrupted(store, progress)
+        await finish_interrupted(store, progress, now_ms)
     else:
         await sweep(store, now_ms, visitor_days, progress, event_ms=event_ms)
     progress.swept_at_ms = world.now_ms()
@@ -133,14 +133,16 @@ def _note_hold(progress: Progress, now_ms: int, *, held: bool) -> None:
     progress.is_held = held
 
 
-async def finish_interrupted(store: Store, progress: Progress) -> None:
+async def finish_interrupted(store: Store, progress: Progress, now_ms: int) -> None:
     """Finish erasures and removals that were interrupted. Failures are logged and counted, never raised."""
     for number in await store.query(organizations):
         try:
             for raw_id in await store.query(partial(pending_erasures, number=number)):
-                await _erase(store, progress, number, partial(continue_erasure, number=number, raw_id=raw_id))
+                go_on = partial(continue_erasure, number=number, raw_id=raw_id, now_ms=now_ms)
+                await _erase(store, progress, number, go_on)
             for digest in await store.query(partial(pending_account_erasures, number=number)):
-                await _erase(store, progress, number, partial(continue_account_erasure, number=number, digest=digest))
+                go_on = partial(continue_account_erasure, number=number, digest=digest, now_ms=now_ms)
+                await _erase(store, progress, number, go_on)
             for subject, digest in await store.query(partial(pending_texts, number=number)):
                 step = partial(continue_texts, number=number, subject=subject, digest=digest)
                 await _erase(store, progress, number, step)
@@ -164,7 +166,7 @@ async def sweep(
     where a pass is due. Failures are logged and counted, never raised.
     """
     progress = progress or Progress()
-    await finish_interrupted(store, progress)
+    await finish_interrupted(store, progress, now_ms)
     for number in await store.query(organizations):
         try:
             await _sweep_one(store, number, now_ms, visitor_days, event_ms, progress, with_passes=with_passes)

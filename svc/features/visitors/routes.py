@@ -81,7 +81,7 @@ async def erase_wholly(
 
     ended = await change(services, call, begin, may_use_reserve=True)
     while ended is False:
-        go_on = partial(continue_erasure, number=number, raw_id=visitor_id.encode())
+        go_on = partial(continue_erasure, number=number, raw_id=visitor_id.encode(), now_ms=call.at_ms)
         ended = await change(services, call, go_on, may_use_reserve=True)
     return ended if isinstance(ended, Refusal) else None
 
@@ -93,10 +93,11 @@ async def erase_an_account(services: Services, call: Call) -> Refusal | None:
     Where the caller does not wait, or the store is full in between, retention completes the erasure.
     """
     number, account_id = call.organization.number, call.path["account_id"]
-    begin = partial(erase_account, number=number, account_id=account_id)
+    begin = partial(erase_account, number=number, account_id=account_id, now_ms=call.at_ms)
     ended = await change(services, call, begin, may_use_reserve=True)
     while ended is False:
-        go_on = partial(continue_account_erasure, number=number, digest=account_digest(number, account_id))
+        digest = account_digest(number, account_id)
+        go_on = partial(continue_account_erasure, number=number, digest=digest, now_ms=call.at_ms)
         ended = await change(services, call, go_on, may_use_reserve=True)
     return ended if isinstance(ended, Refusal) else None
 

@@ -133,8 +133,8 @@ def _opened(part: Any) -> Any:
     match part:
         case list():
             return [_opened(inner) for inner in cast("list[Any]", part)]
-        case {"$ref": str(own), "or_else": str(other)}:
-            return {"anyOf": [{"$ref": own}, {"$ref": COMPONENTS + other}]}
+        case {"$ref": str(own), "or_else": str(other), **described}:
+            return {"anyOf": [{"$ref": own}, {"$ref": COMPONENTS + other}], **described}
         case {"enum": [*values], **others} if all(isinstance(value, str) for value in values):
             return {"type": "string", "x-extensible-enum": values} | _opened(others)
         case dict():

@@ -30,7 +30,7 @@ class SearchForward(Search):
                 yield found
             if upper >= self._above:
                 break
-            yield from self._tail_below(upper)
+            yield from self._tail_below(upper + b"\0")  # also at it: the segment's newest event, once it was rewritten
             if self.ended_at is None and self._is_spent:
                 self.ended_at = position(upper)
             if self.ended_at is not None:

@@ -20,7 +20,8 @@ from svc.identify.events.event_row import EventBody, UnreadableEventBody, event_
 from svc.identify.events.hour_counts import NOTHING, HourCounts, hour_of
 from svc.identify.events.listing import EVERYTHING, Filters, Listing, Position, Resume
 from svc.identify.index import queries as event_index
-from svc.identify.index.queries import Scope, Search, is_indexed
+from svc.identify.index.queries import Scope, Search, is_indexed, scope_of
+from svc.identify.queries.event_changes import note_change
 from svc.identify.records import DeferredReport, Document, Event
 from svc.identify.tables import DEFERRED_REPORTS, DOCUMENTS, EVENTS, FEED_CLOSED, HOURS, WEIGHTS_SNAPSHOTS
 from svc.kernel.store.schema.codec import CorruptionError
@@ -110,11 +111,21 @@ def _placed(transaction: Transaction, number: int, event: Event) -> Event:
     return event if feed_at_ms is None else msgspec.structs.replace(event, feed_at_ms=feed_at_ms)
 
 
-def rewrite_event(transaction: Transaction, number: int, request_id: UUID, before: Event, after: Event) -> None:
-    """Replace a stored event, and index it by its new values; the hour counters stay as they are."""
+def rewrite_event(
+    transaction: Transaction, number: int, request_id: UUID, before: Event, after: Event, now_ms: int
+) -> None:
+    """Replace a stored event, index it by its new values, and note that it was changed now (Unix ms); the hour counters
+    stay as they are.
+    """
     event_index.unindex(transaction, number, request_id.bytes, before)
     transaction.put(EVENTS, (number, request_id.bytes), after)
     event_index.add(transaction, number, request_id.bytes, after)
+    note_change(transaction, scope_of(number, after), request_id.bytes, "updated", now_ms, feed_time_ms(after))
+
+
+def feed_time_ms(event: Event) -> int:
+    """Return the time of an event's place in the feed, in Unix milliseconds."""
+    return event.occurred_at_ms if event.feed_at_ms is None else event.feed_at_ms
 
 
 class EventPosition(NamedTuple):

@@ -72,6 +72,7 @@ List = Literal[
     "proxy_keys",
     "events",
     "feed",
+    "changes",
     "visitors",
     "audit",
     "seen_accounts",

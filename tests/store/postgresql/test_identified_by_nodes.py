@@ -202,7 +202,9 @@ async def test_events_of_two_periods_of_velocity_may_be_committed_in_either_orde
 async def erase(store: PostgresqlStore, visitor_id: str) -> None:
     is_done = await store.write_one(partial(erase_visitor, number=1, visitor_id=visitor_id, now_ms=AT_MS), 1)
     while is_done is False:
-        is_done = await store.write_one(partial(continue_erasure, number=1, raw_id=visitor_id.encode()), 1)
+        is_done = await store.write_one(
+            partial(continue_erasure, number=1, raw_id=visitor_id.encode(), now_ms=AT_MS), 1
+        )
 
 
 def balance(snapshot: Snapshot) -> int:

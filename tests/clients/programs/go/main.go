@@ -159,8 +159,17 @@ func identified(ctx context.Context, client *svc.Client) map[string]any {
 			break
 		}
 	}
+	changed := []string{}
+	for page, err := range client.IterateChanges(ctx, svc.ListChangesQuery{Limit: 1}, true) {
+		for _, change := range must(page, err).Changes {
+			changed = append(changed, change.Type+" "+change.Event.RequestID)
+		}
+		if len(changed) == 2 {
+			break
+		}
+	}
 	visitor := must(client.GetEvent(ctx, ids[0])).VisitorID
-	return map[string]any{"ids": ids, "rows": rows, "fed": fed, "visitor": must(client.GetVisitor(ctx, visitor)).VisitorID == visitor}
+	return map[string]any{"ids": ids, "rows": rows, "fed": fed, "changed": changed, "visitor": must(client.GetVisitor(ctx, visitor)).VisitorID == visitor}
 }
 
 func managed(ctx context.Context) map[string]any {

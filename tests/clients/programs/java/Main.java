@@ -141,11 +141,17 @@ final class Main {
       for (EventBody row : page.rows()) fed.add(row.requestId());
       if (fed.size() == 2) break;
     }
+    List<String> changed = new ArrayList<>();
+    for (ChangesAnswer page : client.iterateChanges(new ListChangesQuery().limit(1), true)) {
+      for (ChangeBody change : page.changes()) changed.add(change.type() + " " + change.event().requestId());
+      if (changed.size() == 2) break;
+    }
     String visitor = client.getEvent(one("event")).visitorId();
     Map<String, Object> told = new LinkedHashMap<>();
     told.put("ids", ids);
     told.put("rows", rows);
     told.put("fed", fed);
+    told.put("changed", changed);
     told.put("visitor", client.getVisitor(visitor).visitorId().equals(visitor));
     return told;
   }

@@ -23,9 +23,11 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Predicate;
+import svc.visitor.client.Types.ChangesAnswer;
 import svc.visitor.client.Types.EventBody;
 import svc.visitor.client.Types.EventDetailBody;
 import svc.visitor.client.Types.EventsAnswer;
+import svc.visitor.client.Types.ListChangesQuery;
 import svc.visitor.client.Types.ListEventsQuery;
 
 /** Calls the service with one key, and waits. Threads may share one. */
@@ -161,6 +163,42 @@ public final class Client extends Operations {
       EventsAnswer page = listEvents(next);
       next = new ListEventsQuery(next).after(page.nextCursor()).from(null);
       isAtEnd = !Boolean.TRUE.equals(page.hasMore());
+      return page;
+    }
+  }
+
+  /**
+   * The pages of changes, oldest first: new events, updates and erasures, each once, behind {@code after} of the query or else
+   * from the oldest on. Store {@code nextCursor} of a page together with what you made of its changes, and begin with it as
+   * {@code after}. At the end it waits for a second and looks again; without {@code follow} it ends. {@code next} throws as
+   * {@code listChanges} does, and {@code IllegalStateException} where the thread is interrupted while it waits.
+   */
+  public Iterable<ChangesAnswer> iterateChanges(ListChangesQuery query, boolean follow) {
+    return () -> new Changes(query, follow);
+  }
+
+  private final class Changes implements Iterator<ChangesAnswer> {
+    private final boolean follows;
+    private ListChangesQuery next;
+    private boolean isAtEnd;
+
+    Changes(ListChangesQuery query, boolean follow) {
+      follows = follow;
+      next = new ListChangesQuery(query);
+    }
+
+    @Override
+    public boolean hasNext() {
+      return follows || !isAtEnd;
+    }
+
+    @Override
+    public ChangesAnswer next() {
+      if (!hasNext()) throw new NoSuchElementException();
+      if (isAtEnd) pause(FEED_WAIT_MS, new IllegalStateException("interrupted while changes were waited for"));
+      ChangesAnswer page = listChanges(next);
+      next = new ListChangesQuery(next).after(page.nextCursor());
+      isAtEnd = !page.hasMore();
       return page;
     }
   }

@@ -116,6 +116,26 @@ public abstract class Operations {
   }
 
   /**
+   * List changes of events.
+   *
+   * <p>For a copy that follows the store: each event once as {@code event.created}, {@code event.updated} when its
+   * account, action, tag or label was set or removed, and {@code event.erased} when its visitor was erased; of the
+   * organization and environment of the key, in the order in which they were stored, each once. {@code event} is the
+   * event as it is when the page is read, and is left out once it is erased. Nothing comes behind a {@code
+   * next_cursor}, of which each page has one: go on with it as {@code after}, and wait a second where {@code
+   * has_more} is false. A change comes about two seconds after it was made, and is kept for as long as events are,
+   * from when it was made. That events grow too old is no change. Cursors are not those of {@code GET /events}.
+   */
+  public ChangesAnswer listChanges(ListChangesQuery query) {
+    return new ChangesAnswer(send(new Call("GET", "/changes").query(query).repeatable()));
+  }
+
+  /** List changes of events. */
+  public ChangesAnswer listChanges() {
+    return listChanges(new ListChangesQuery());
+  }
+
+  /**
    * List accounts.
    *
    * <p>The one that was seen last first, as far back as events are kept. Those of production are apart; those of

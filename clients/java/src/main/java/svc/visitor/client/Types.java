@@ -343,6 +343,67 @@ public final class Types {
     }
   }
 
+  /** Part of a response. */
+  public static final class ChangeBody extends Body {
+    /** With the fields of an object of JSON. */
+    public ChangeBody(Map<String, Object> fields) {
+      super(fields);
+    }
+
+    /** What happened. Now one of {@code event.created}, {@code event.updated}, {@code event.erased}. */
+    public String type() {
+      return textAt("type");
+    }
+
+    /** When: of {@code event.created} the arrival of the event. */
+    public String at() {
+      return textAt("at");
+    }
+
+    /** UUIDv7 of the request; it sorts by time. */
+    public String requestId() {
+      return textAt("request_id");
+    }
+
+    /** The event as it is now, a row of {@code GET /events}; left out once it is erased or too old to be read. */
+    public EventBody event() {
+      return bodyAt("event", EventBody::new);
+    }
+
+    /** Of an updated event that is too old to be read: its label; {@code null} = it has none. */
+    public String label() {
+      return textAt("label");
+    }
+
+    /** Of an updated event that is too old to be read: why it has it. */
+    public String labelReason() {
+      return textAt("label_reason");
+    }
+  }
+
+  /** Part of a response. */
+  public static final class ChangesAnswer extends Body {
+    /** With the fields of an object of JSON. */
+    public ChangesAnswer(Map<String, Object> fields) {
+      super(fields);
+    }
+
+    /** Oldest first. */
+    public List<ChangeBody> changes() {
+      return listAt("changes", value -> new ChangeBody(Body.fieldsOf(value)));
+    }
+
+    /** For what follows; every page has one. */
+    public String nextCursor() {
+      return textAt("next_cursor");
+    }
+
+    /** Whether there is a next page now. */
+    public Boolean hasMore() {
+      return flagAt("has_more");
+    }
+  }
+
   /** Part of a request. */
   public static final class CloseReviewBody extends Body {
     /** Without any field. */
@@ -4688,6 +4749,29 @@ public final class Types {
     /** With {@code order=oldest}: {@code next_cursor} of the page before; from the oldest when left out. */
     public ListEventsQuery after(String value) {
       setField("after", value);
+      return this;
+    }
+  }
+
+  /** Of {@link Operations#listChanges}. */
+  public static final class ListChangesQuery extends Body {
+    /** Without any field. */
+    public ListChangesQuery() {}
+
+    /** With the fields of another one. */
+    public ListChangesQuery(ListChangesQuery other) {
+      super(other.fields());
+    }
+
+    /** {@code next_cursor} of the page before; from the oldest that is kept when left out. */
+    public ListChangesQuery after(String value) {
+      setField("after", value);
+      return this;
+    }
+
+    /** How many per page, at most. */
+    public ListChangesQuery limit(long value) {
+      setField("limit", value);
       return this;
     }
   }

@@ -83,7 +83,7 @@ func (c *Client) ListEvents(ctx context.Context, query ListEventsQuery) (*Events
 	if err := c.Send(ctx, Call{
 		Method:       http.MethodGet,
 		Path:         "/events",
-		Query:        given("visitor", query.Visitor, "level", query.Level, "tag", query.Tag, "ip_address", query.IPAddress, "country", query.Country, "signal", query.Signal, "kind", query.Kind, "account_id", query.AccountID, "action", query.Action, "asn", query.ASN, "decision", query.Decision, "label", query.Label, "rule", query.Rule, "shadow", query.Shadow, "from", query.From, "to", query.To, "page", query.Page, "cursor", query.Cursor, "limit", query.Limit, "order", query.Order, "after", query.After),
+		Query:        given("visitor", query.Visitor, "level", query.Level, "tag", query.Tag, "ip_address", query.IPAddress, "country", query.Country, "signal", query.Signal, "kind", query.Kind, "account_id", query.AccountID, "action", query.Action, "asn", query.ASN, "decision", query.Decision, "label", query.Label, "rule", query.Rule, "shadow", query.Shadow, "group", query.Group, "from", query.From, "to", query.To, "page", query.Page, "cursor", query.Cursor, "limit", query.Limit, "order", query.Order, "after", query.After),
 		IsRepeatable: true,
 	}, &into); err != nil {
 		return nil, err

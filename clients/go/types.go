@@ -1685,6 +1685,8 @@ type ListEventsQuery struct {
 	Rule string
 	// With `rule`: only events that the rule matched in shadow mode instead.
 	Shadow bool
+	// Only events in which any signal of this group fired.
+	Group string
 	// Start of the window, inclusive; 24 hours before its end when left out.
 	From string
 	// End of the window, exclusive; now when left out.

@@ -24,6 +24,7 @@ from svc.identify.events.event_row import (
 from svc.identify.events.listing import KINDS, MAX_TAG_LENGTH, Asked
 from svc.identify.model import LABELS, RULE_ACTIONS, Label, LabelReason, Level, Verdict
 from svc.identify.scoring.signals import CATALOGUE as SIGNALS
+from svc.identify.scoring.signals import GROUPS
 from svc.identify.velocity.counts import ACCOUNT_ID_FORM, ACTION_FORM
 from svc.kernel.access.credentials import redact
 from svc.kernel.values.fields import (
@@ -186,6 +187,10 @@ class FiltersQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     shadow: Annotated[
         bool | UnsetType, about("With `rule`: only events that the rule matched in shadow mode instead.", False)
     ] = UNSET
+    group: (
+        Annotated[str, about("Only events in which any signal of this group fired.", "vpn", form={"enum": [*GROUPS]})]
+        | UnsetType
+    ) = UNSET
 
     def asked(self) -> Asked:
         """Return the filters as they were sent."""

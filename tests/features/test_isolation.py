@@ -52,7 +52,8 @@ OF_QUERY = {
 """Parameter of a query -> what it names."""
 NO_SUBJECT = frozenset(
     ("level", "country", "signal", "kind", "action", "asn", "decision", "label", "from", "to", "page", "limit", "order",
-     "environment", "min_visitors", "min_accounts", "sort", "network", "state", "step", "format", "before", "shadow")
+     "environment", "min_visitors", "min_accounts", "sort", "network", "state", "step", "format", "before", "shadow",
+     "group")
 )  # fmt: skip
 CURSORS = ("cursor", "after")
 OF_EVERYBODY = {"getVerdictKeys": "public keys, for whoever holds a verdict"}

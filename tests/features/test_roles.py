@@ -180,6 +180,8 @@ ACCESS: dict[tuple[str, str], Access] = {
     ("GET", "/console/api/visitors/{visitor_id}"): READER,
     ("GET", "/console/api/statistics"): READER,
     ("GET", "/console/api/networks"): READER,
+    ("GET", "/console/api/actions"): READER,
+    ("GET", "/console/api/events/count"): READER,
     ("GET", "/console/api/public-keys"): READER,
     ("GET", "/console/api/people"): READER,
     ("GET", "/console/api/billing"): READER,

@@ -39,7 +39,7 @@ MORE_READS = {
     **dict.fromkeys(("getAccount", "getVisitor", "getConsoleAccount", "getConsoleLinks", "searchConsole"), OF_ONE),
     "listReviews": 10_000,  # 5,000 are looked at for an assignee, each by two rows
     **dict.fromkeys(("countBrowserKeys", "revokeBrowserKeys"), 4_000),  # every visitor
-    "getConsoleNetworks": OF_ONE,
+    **dict.fromkeys(("getConsoleNetworks", "getConsoleActions"), OF_ONE),
     "getWeightsSuggestion": 20_000,  # labeled events, and who they are of
     "previewRules": 45_000,  # 10,000 events, each with its visitor and account
     "previewWeights": 12_000,
@@ -54,7 +54,7 @@ VALUES = {
     "level": "high", "country": "GB", "signal": "tor", "kind": "human", "action": "sign_up", "asn": "64512",
     "decision": "review", "label": "fraud", "limit": "200", "order": "oldest", "sort": "events", "state": "open",
     "min_visitors": "2", "min_accounts": "2", "step": "day", "before": "100", "page": "2", "q": "user-",
-    "from": "2026-01-02T00:00:00Z", "shadow": "true",
+    "from": "2026-01-02T00:00:00Z", "shadow": "true", "group": "vpn",
 }  # fmt: skip
 """Parameter -> a value that finds something, or has to look at much."""
 OTHER_VALUES = {("getConsoleStanding", "kind"): "visitor", ("listConsoleRevisions", "limit"): "20"}

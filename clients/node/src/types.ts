@@ -1944,6 +1944,23 @@ export interface ListEventsQuery {
   rule?: string;
   /** With `rule`: only events that the rule matched in shadow mode instead. */
   shadow?: boolean;
+  /** Only events in which any signal of this group fired. */
+  group?:
+    | "bot"
+    | "tampering"
+    | "tor"
+    | "vpn"
+    | "proxy"
+    | "residential_proxy"
+    | "ip_reputation"
+    | "environment"
+    | "integrity"
+    | "location"
+    | "privacy"
+    | "velocity"
+    | "replay"
+    | "rarity"
+    | "account";
   /** Start of the window, inclusive; 24 hours before its end when left out. */
   from?: string;
   /** End of the window, exclusive; now when left out. */

@@ -299,6 +299,24 @@ class AsyncOperations:
         label: Literal["fraud", "legitimate"] | None = None,
         rule: str | None = None,
         shadow: bool | None = None,
+        group: Literal[
+            "bot",
+            "tampering",
+            "tor",
+            "vpn",
+            "proxy",
+            "residential_proxy",
+            "ip_reputation",
+            "environment",
+            "integrity",
+            "location",
+            "privacy",
+            "velocity",
+            "replay",
+            "rarity",
+            "account",
+        ]
+        | None = None,
         from_: str | None = None,
         to: str | None = None,
         page: int | None = None,
@@ -338,6 +356,7 @@ class AsyncOperations:
             label: Only events with this label.
             rule: Only events that the rule with this id decided, also where it was deleted since.
             shadow: With `rule`: only events that the rule matched in shadow mode instead.
+            group: Only events in which any signal of this group fired.
             from_: Start of the window, inclusive; 24 hours before its end when left out.
             to: End of the window, exclusive; now when left out.
             page: The first page when it and `cursor` are left out.
@@ -366,6 +385,7 @@ class AsyncOperations:
                         "label": label,
                         "rule": rule,
                         "shadow": shadow,
+                        "group": group,
                         "from": from_,
                         "to": to,
                         "page": page,

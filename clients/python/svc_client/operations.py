@@ -297,6 +297,24 @@ class Operations:
         label: Literal["fraud", "legitimate"] | None = None,
         rule: str | None = None,
         shadow: bool | None = None,
+        group: Literal[
+            "bot",
+            "tampering",
+            "tor",
+            "vpn",
+            "proxy",
+            "residential_proxy",
+            "ip_reputation",
+            "environment",
+            "integrity",
+            "location",
+            "privacy",
+            "velocity",
+            "replay",
+            "rarity",
+            "account",
+        ]
+        | None = None,
         from_: str | None = None,
         to: str | None = None,
         page: int | None = None,
@@ -336,6 +354,7 @@ class Operations:
             label: Only events with this label.
             rule: Only events that the rule with this id decided, also where it was deleted since.
             shadow: With `rule`: only events that the rule matched in shadow mode instead.
+            group: Only events in which any signal of this group fired.
             from_: Start of the window, inclusive; 24 hours before its end when left out.
             to: End of the window, exclusive; now when left out.
             page: The first page when it and `cursor` are left out.
@@ -364,6 +383,7 @@ class Operations:
                         "label": label,
                         "rule": rule,
                         "shadow": shadow,
+                        "group": group,
                         "from": from_,
                         "to": to,
                         "page": page,

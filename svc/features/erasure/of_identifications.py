@@ -9,7 +9,8 @@ from svc.features.erasure.visitors import address_key, blocks_of, fingerprint_ke
 from svc.identify.events.hour_counts import NOTHING, HourCounts
 from svc.identify.events.segments import Digests, Segment
 from svc.identify.history.evidence import AddressHistory
-from svc.identify.index.queries import digests, rows_of
+from svc.identify.index.digests import digests
+from svc.identify.index.queries import rows_of
 from svc.identify.matching.blocks import Block
 from svc.identify.queries.events import hour_key
 from svc.identify.queries.velocity import event_subjects, is_counted, row_keys

@@ -39,7 +39,8 @@ from svc.identify.history.evidence import (
     address_id,
     history_evidence,
 )
-from svc.identify.index.queries import Scope, Search, digest_of, unindex
+from svc.identify.index.digests import digest_of
+from svc.identify.index.queries import Scope, Search, unindex
 from svc.identify.matching import Visitor
 from svc.identify.matching.blocks import Block, BlockKey, attribute_keys, exact_key, network_key, token_key
 from svc.identify.model import Network, RequestFacts

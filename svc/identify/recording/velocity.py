@@ -11,7 +11,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from svc.identify.history.newcomers import Arrival, arrived, without
-from svc.identify.index.queries import Scope, Search, digest_of
+from svc.identify.index.digests import digest_of
+from svc.identify.index.queries import Scope, Search
 from svc.identify.model import Observation
 from svc.identify.queries.velocity import (
     EventSubjects,

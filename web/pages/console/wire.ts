@@ -63,6 +63,18 @@ export interface Page {
   next_cursor?: string;
 }
 
+/** Of a list. */
+export interface Total {
+  count: number;
+  is_exact: boolean;
+}
+
+export interface Actions {
+  actions: { action: string; count: number }[];
+  is_complete: boolean;
+  since?: string;
+}
+
 export interface Attempt {
   id: string;
   endpoint_id: string;

@@ -4649,6 +4649,12 @@ public final class Types {
       return this;
     }
 
+    /** Only events in which any signal of this group fired. */
+    public ListEventsQuery group(String value) {
+      setField("group", value);
+      return this;
+    }
+
     /** Start of the window, inclusive; 24 hours before its end when left out. */
     public ListEventsQuery from(String value) {
       setField("from", value);

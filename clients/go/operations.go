@@ -962,6 +962,22 @@ func (c *Client) CloseReview(ctx context.Context, organizationID string, reviewI
 	return &into, nil
 }
 
+// ReopenReview: open a closed review again.
+//
+// Its label stays, on its event too, until it is closed the next time. `review.opened` is sent again. Not where
+// another one of its visitor and account is open. Needs the role `admin`, `developer` or `analyst`.
+func (c *Client) ReopenReview(ctx context.Context, organizationID string, reviewID string) (*ReviewAnswer, error) {
+	var into ReviewAnswer
+	if err := c.Send(ctx, Call{
+		Method:   http.MethodPost,
+		Path:     "/management/organizations/{}/reviews/{}/reopen",
+		Segments: []string{organizationID, reviewID},
+	}, &into); err != nil {
+		return nil, err
+	}
+	return &into, nil
+}
+
 // ListVisitorNotes: list notes about a visitor.
 func (c *Client) ListVisitorNotes(ctx context.Context, organizationID string, visitorID string) (*NotesBody, error) {
 	var into NotesBody

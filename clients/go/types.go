@@ -454,8 +454,8 @@ type Fault struct {
 	// `cross_origin_request`, `secure_connection_required`, `not_found`, `event_not_found`, `method_not_allowed`,
 	// `request_timeout`, `revision_conflict`, `sdk_key_revoked`, `proxy_key_revoked`, `key_limit`,
 	// `supplement_conflict`, `list_exists`, `list_limit`, `list_permanent`, `list_in_use`, `review_closed`,
-	// `note_limit`, `member_exists`, `member_limit`, `member_invited`, `member_suspended`, `last_admin`,
-	// `webhook_limit`, `webhook_busy`, `webhook_paused`, `webhook_unsigned`, `payload_too_large`,
+	// `review_open`, `note_limit`, `member_exists`, `member_limit`, `member_invited`, `member_suspended`,
+	// `last_admin`, `webhook_limit`, `webhook_busy`, `webhook_paused`, `webhook_unsigned`, `payload_too_large`,
 	// `unsupported_media_type`, `invalid_visitor_metadata`, `invalid_request_id`, `invalid_window`,
 	// `validation_error`, `idempotency_key_too_long`, `invalid_supplement`, `rate_limited`, `header_fields_too_large`,
 	// `internal_error`, `service_unavailable`.
@@ -1006,6 +1006,10 @@ type ReviewBody struct {
 	OpenedAt string `json:"opened_at"`
 	// The member who opened it by hand.
 	OpenedBy *string `json:"opened_by,omitzero"`
+	// When it was last opened again after it was closed; left out if never.
+	ReopenedAt *string `json:"reopened_at,omitzero"`
+	// The member who opened it again.
+	ReopenedBy *string `json:"reopened_by,omitzero"`
 	// The member who takes care of it; `null` = nobody.
 	Assignee *string `json:"assignee"`
 	// When it was closed; left out while it is open.

@@ -306,7 +306,7 @@ class House:
 
 
 LAST = (
-    "changePassword", "offerTotp", "confirmTotp", "closeReview", "removeListEntries", "deleteList",
+    "changePassword", "offerTotp", "confirmTotp", "closeReview", "reopenReview", "removeListEntries", "deleteList",
     "deleteVisitorNote", "deleteAccountNote", "restoreOrganizationRiskWeights", "restoreSdkKeyRiskWeights",
     "revokeSdkKey", "revokeProxyKey", "deleteWebhook", "eraseVisitor", "eraseAccount", "removeMember", "signOut",
 )  # fmt: skip

@@ -153,6 +153,7 @@ ACCESS: dict[tuple[str, str], Access] = {
     ("GET", ORGANIZATION + "/reviews/{review_id}"): READER._replace(status=404),
     ("PATCH", ORGANIZATION + "/reviews/{review_id}"): ANALYST._replace(status=404, body={"assignee": None}),
     ("POST", ORGANIZATION + "/reviews/{review_id}/close"): ANALYST._replace(status=404, body={"label": "fraud"}),
+    ("POST", ORGANIZATION + "/reviews/{review_id}/reopen"): ANALYST._replace(status=404),
     ("GET", ORGANIZATION + "/visitors/{visitor_id}/notes"): READER,
     ("POST", ORGANIZATION + "/visitors/{visitor_id}/notes"): ANALYST._replace(status=201, body={"text": "x"}),
     ("DELETE", ORGANIZATION + "/visitors/{visitor_id}/notes/{note_id}"): ANALYST._replace(status=404),

@@ -100,6 +100,7 @@ CASES: dict[str, Case] = {
     "openReview": Case({"request_id": "{request_id}"}, refused_body={"request_id": "x"}),
     "assignReview": Case({"assignee": "{member_id}"}, refused_body={"assignee": "mem_" + NOBODY}),
     "closeReview": Case({"label": "fraud", "label_reason": "bot"}, refused_path=UNKNOWN),
+    "reopenReview": Case(refused_path=UNKNOWN),
     "createVisitorNote": Case({"text": "hidden"}, refused_path=UNKNOWN),
     "deleteVisitorNote": Case(refused_path=UNKNOWN),
     "createAccountNote": Case({"text": "hidden"}, refused_path=UNKNOWN),
@@ -145,7 +146,10 @@ class Scene:
     async def things(self, route: Route, body: object) -> dict[str, str]:
         """What the path and the body name, made for them."""
         names = re.findall(r"\{(\w+)\}", route.path + str(body))
-        return {name: await self._make[name]() for name in names if name != "organization_id"}
+        made = {name: await self._make[name]() for name in names if name != "organization_id"}
+        if route.operation_id == "reopenReview":
+            await self.admin("POST", f"/reviews/{made['review_id']}/close", {"label": "fraud"})
+        return made
 
     async def ask(self, route: Route, things: dict[str, str], body: dict[str, Any] | None) -> httpx.Response:
         path = route.path.partition("{organization_id}")[2]

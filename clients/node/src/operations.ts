@@ -903,6 +903,19 @@ export abstract class Operations {
     });
   }
 
+  /**
+   * Open a closed review again.
+   *
+   * Its label stays, on its event too, until it is closed the next time. `review.opened` is sent again. Not where
+   * another one of its visitor and account is open. Needs the role `admin`, `developer` or `analyst`.
+   */
+  reopenReview(organizationId: string, reviewId: string): Promise<ReviewAnswer> {
+    return this.send<ReviewAnswer>({
+      method: "POST",
+      path: `/management/organizations/${segment(organizationId)}/reviews/${segment(reviewId)}/reopen`,
+    });
+  }
+
   /** List notes about a visitor. */
   listVisitorNotes(organizationId: string, visitorId: string): Promise<NotesBody> {
     return this.send<NotesBody>({

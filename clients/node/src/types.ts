@@ -529,6 +529,7 @@ export interface Fault {
     | "list_permanent"
     | "list_in_use"
     | "review_closed"
+    | "review_open"
     | "note_limit"
     | "member_exists"
     | "member_limit"
@@ -1072,6 +1073,10 @@ export interface ReviewBody {
   opened_at: string;
   /** The member who opened it by hand. */
   opened_by?: string;
+  /** When it was last opened again after it was closed; left out if never. */
+  reopened_at?: string;
+  /** The member who opened it again. */
+  reopened_by?: string;
   /** The member who takes care of it; `null` = nobody. */
   assignee: string | null;
   /** When it was closed; left out while it is open. */

@@ -1609,6 +1609,20 @@ class Operations:
             )
         )
 
+    def reopen_review(self, organization_id: str, review_id: str) -> ReviewAnswer:
+        """Open a closed review again.
+
+        Its label stays, on its event too, until it is closed the next time. `review.opened` is sent again. Not
+        where another one of its visitor and account is open. Needs the role `admin`, `developer` or `analyst`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            review_id: Id of the review.
+        """
+        return self._send(
+            Call("POST", path("/management/organizations/{}/reviews/{}/reopen", organization_id, review_id))
+        )
+
     def list_visitor_notes(self, organization_id: str, visitor_id: str) -> NotesBody:
         """List notes about a visitor.
 

@@ -27,6 +27,8 @@ NOTE_MS: Final = 400 * DAY_MS
 """How long a note is kept."""
 LONGEST_NOTE: Final = 2000
 """Characters, also of the note of a review."""
+MAX_TOLD: Final = 20
+"""Times of closing and opening again within 30 days: their webhooks are erased in one step."""
 MAX_NOTES: Final = 100
 """Of a visitor or an account."""
 
@@ -74,9 +76,14 @@ class Review(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     closed_at_ms: int | None = None
     closed_by: str | None = None
     label: Label | None = None
-    """Its result; `None` while it is open."""
+    """Its result, which stays if it is opened again; `None` before it was closed."""
     label_reason: str | None = None
     note: str | None = None
+    reopened_at_ms: int | None = None
+    """When it was last opened again."""
+    reopened_by: str | None = None
+    told_ms: tuple[int, ...] = ()
+    """When webhooks told that it was closed, and opened again, before the last closing; those of 30 days."""
 
     @property
     def state(self) -> ReviewState:

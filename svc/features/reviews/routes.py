@@ -23,7 +23,16 @@ from svc.features.reviews.bodies import (
     ReviewsQuery,
     note_row,
 )
-from svc.features.reviews.jobs import Closing, Reviewed, add_note, assign_review, close_review, delete_note, open_review
+from svc.features.reviews.jobs import (
+    Closing,
+    Reviewed,
+    add_note,
+    assign_review,
+    close_review,
+    delete_note,
+    open_review,
+    reopen_review,
+)
 from svc.features.reviews.queries import BEYOND_ALL, find_review, is_known, notes_of, reviews_below
 from svc.features.reviews.reviews import Note, Review, review_row
 from svc.http.change import change, member_of
@@ -117,6 +126,21 @@ async def close(services: Services, call: Call) -> ReviewAnswer | Refusal:
         review_id=call.path["review_id"],
         closing=closing,
         now_ms=call.at_ms,
+    )
+    return _row(await _changed(services, call, job))
+
+
+async def reopen(services: Services, call: Call) -> ReviewAnswer | Refusal:
+    """`POST .../reviews/{review_id}/reopen`: it is open, and its label stays until it is closed again. `404 not_found`,
+    `409 review_open`.
+    """
+    job = partial(
+        reopen_review,
+        number=call.organization.number,
+        review_id=call.path["review_id"],
+        now_ms=call.at_ms,
+        reopened_by=member_of(call),
+        trace=call.trace,
     )
     return _row(await _changed(services, call, job))
 
@@ -279,6 +303,20 @@ ROUTES: tuple[Route, ...] = (
         body=CloseReviewBody,
         response=ReviewAnswer,
         errors=("review_closed",),
+    ),
+    _route(
+        operation_id="reopenReview",
+        method="POST",
+        path=_REVIEW + "/reopen",
+        summary="Open a closed review again",
+        description=(
+            "Its label stays, on its event too, until it is closed the next time. `review.opened` is sent again. Not "
+            "where another one of its visitor and account is open."
+        ),
+        handler=reopen,
+        needs="judge",
+        response=ReviewAnswer,
+        errors=("review_open",),
     ),
     *_routes("Visitor", "/visitors/{visitor_id}/notes"),
     *_routes("Account", "/accounts/{account_id}/notes"),

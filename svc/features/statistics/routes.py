@@ -152,7 +152,7 @@ class ActionsBody(msgspec.Struct, frozen=True, kw_only=True):
 
     actions: Annotated[tuple[ActionCount, ...], about("The 20 that are met most often, most first.")]
     is_complete: Annotated[bool, about("Whether the whole window was counted.", True)]
-    since: Annotated[Timestamp | UnsetType, about("Where it was not: from when on.")] = UNSET
+    since: Annotated[Timestamp, about("Where it was not: from when on.")] | UnsetType = UNSET
 
 
 class ActionsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

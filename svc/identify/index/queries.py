@@ -225,6 +225,7 @@ class Search:
         self._first, self._above = slot(oldest), slot(beyond)
         self._keys_left = most_keys
         self._to_pass = 0
+        self._is_counting = self._may_begin_below = False
         self._tail = ((slot(key[-2:]), row) for key, row in self._tail_rows())
         self._next = next(self._tail, None)
         self._all = self._slots()
@@ -235,14 +236,21 @@ class Search:
         return map(position, self._all)
 
     def pass_over(self, count: int) -> int:
-        """Go on behind the next `count` events; return how many there were. Events of a segment are counted together:
-        none of them is looked at, and where digests are asked for no row of slots either.
+        """Go on behind the next `count` events; return how many there were, or more where that is the end. Events of a
+        segment are counted together: none of them is looked at, and where digests are asked for no row of slots either.
         """
         self._to_pass = count
         while self._to_pass and next(self._all, None) is not None:
             self._to_pass -= 1
         passed, self._to_pass = count - self._to_pass, 0
         return passed
+
+    def count(self, most: int) -> int:
+        """Return how many events there are up to `ended_at`, or `most` of them. As `pass_over`, but of the oldest
+        segment, which may begin below the window, the row of slots is read.
+        """
+        self._is_counting = True
+        return self.pass_over(most)
 
     def _pass_some(self, count: int) -> int:
         """Pass over up to `count` events at once, and return how many: the last one is left to `pass_over`."""
@@ -255,8 +263,12 @@ class Search:
         return self._snapshot.scan_past_corruption(EVENT_TAIL, start, end, reverse=True)
 
     def _slots(self) -> Iterator[bytes]:
-        has_looked = False
-        for upper, part, segment in self._rows():
+        has_looked, rows = False, self._rows()
+        row = next(rows, None)
+        while row is not None:
+            upper, part, segment = row
+            following = next(rows, None) if self._is_counting else None
+            self._may_begin_below = self._is_counting and following is None
             yield from self._tail_above(upper)
             if self.ended_at is None and has_looked and self._is_spent:
                 self.ended_at = just_above(position(upper))
@@ -268,6 +280,7 @@ class Search:
                 if self.ended_at is not None:
                     return
                 yield found
+            row = following or next(rows, None)
         yield from self._tail_above(b"")
 
     @property
@@ -312,7 +325,7 @@ class Search:
         if self._asked and not slot_indexes:
             return iter(())
         passes = slot_indexes and len(slot_indexes) < self._to_pass and upper < self._above and self._next is None
-        if passes and self._has_older(upper, part):
+        if passes and not self._may_begin_below:
             self._pass_some(len(slot_indexes))
             return iter(())
         own = segment if part == SMALL else None
@@ -323,14 +336,6 @@ class Search:
             there = len(slot_indexes) or _NOT_HERE
             return repeat(GONE, there - self._pass_some(there))
         return self._in_window(upper, Slots(own.slots), slot_indexes)
-
-    def _has_older(self, upper: bytes, part: int) -> bool:
-        """Return whether a row of the same part ends below this one in the window: then all events of this one are in
-        the window.
-        """
-        stem = (*self._scope, part)
-        rows = self._snapshot.scan_keys_reverse(EVENT_SEGMENTS, (*stem, *self._oldest), (*stem, *position(upper)))
-        return next(rows, None) is not None
 
     def _slot_indexes(self, upper: bytes, part: int, segment: Segment | None) -> Sequence[int]:
         """Return where in a segment the events are that have all that is asked for; nothing if nothing is."""

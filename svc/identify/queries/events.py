@@ -244,7 +244,7 @@ def scan_counts(
     oldest = (max(listing.from_ms, 0), bytes(16))
     while resume != NOTHING_BEHIND and count > 0:
         search = Search(snapshot, scope, asked, oldest, resume.after, KEYS_OF_A_LOOK)
-        passed, count = search.pass_over(most), count - 1
+        passed, count = search.count(most), count - 1
         resume = NOTHING_BEHIND if search.ended_at is None or passed == most else Resume(search.ended_at)
         yield resume, passed
 

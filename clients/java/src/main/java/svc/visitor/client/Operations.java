@@ -678,6 +678,17 @@ public abstract class Operations {
     return new ReviewAnswer(send(new Call("POST", "/management/organizations/{}/reviews/{}/close", organizationId, reviewId).body(body)));
   }
 
+  /**
+   * Open a closed review again.
+   *
+   * <p>Its label stays, on its event too, until it is closed the next time. {@code review.opened} is sent again. Not
+   * where another one of its visitor and account is open. Needs the role {@code admin}, {@code developer} or {@code
+   * analyst}.
+   */
+  public ReviewAnswer reopenReview(String organizationId, String reviewId) {
+    return new ReviewAnswer(send(new Call("POST", "/management/organizations/{}/reviews/{}/reopen", organizationId, reviewId)));
+  }
+
   /** List notes about a visitor. */
   public NotesBody listVisitorNotes(String organizationId, String visitorId) {
     return new NotesBody(send(new Call("GET", "/management/organizations/{}/visitors/{}/notes", organizationId, visitorId).repeatable()));

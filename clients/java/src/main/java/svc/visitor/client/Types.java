@@ -1195,12 +1195,12 @@ public final class Types {
      * {@code event_not_found}, {@code method_not_allowed}, {@code request_timeout}, {@code revision_conflict}, {@code
      * sdk_key_revoked}, {@code proxy_key_revoked}, {@code key_limit}, {@code supplement_conflict}, {@code
      * list_exists}, {@code list_limit}, {@code list_permanent}, {@code list_in_use}, {@code review_closed}, {@code
-     * note_limit}, {@code member_exists}, {@code member_limit}, {@code member_invited}, {@code member_suspended},
-     * {@code last_admin}, {@code webhook_limit}, {@code webhook_busy}, {@code webhook_paused}, {@code
-     * webhook_unsigned}, {@code payload_too_large}, {@code unsupported_media_type}, {@code invalid_visitor_metadata},
-     * {@code invalid_request_id}, {@code invalid_window}, {@code validation_error}, {@code idempotency_key_too_long},
-     * {@code invalid_supplement}, {@code rate_limited}, {@code header_fields_too_large}, {@code internal_error},
-     * {@code service_unavailable}.
+     * review_open}, {@code note_limit}, {@code member_exists}, {@code member_limit}, {@code member_invited}, {@code
+     * member_suspended}, {@code last_admin}, {@code webhook_limit}, {@code webhook_busy}, {@code webhook_paused},
+     * {@code webhook_unsigned}, {@code payload_too_large}, {@code unsupported_media_type}, {@code
+     * invalid_visitor_metadata}, {@code invalid_request_id}, {@code invalid_window}, {@code validation_error}, {@code
+     * idempotency_key_too_long}, {@code invalid_supplement}, {@code rate_limited}, {@code header_fields_too_large},
+     * {@code internal_error}, {@code service_unavailable}.
      */
     public String code() {
       return textAt("code");
@@ -2718,6 +2718,16 @@ public final class Types {
     /** The member who opened it by hand. */
     public String openedBy() {
       return textAt("opened_by");
+    }
+
+    /** When it was last opened again after it was closed; left out if never. */
+    public String reopenedAt() {
+      return textAt("reopened_at");
+    }
+
+    /** The member who opened it again. */
+    public String reopenedBy() {
+      return textAt("reopened_by");
     }
 
     /** The member who takes care of it; {@code null} = nobody. */

@@ -452,6 +452,7 @@ export interface Review {
   opened_at: string;
   opened_by?: string;
   assignee: string | null;
+  reopened_at?: string;
   closed_at?: string;
   closed_by?: string;
   label?: Label;

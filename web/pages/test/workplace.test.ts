@@ -214,9 +214,10 @@ describe("reviews", () => {
     expect([after(0, 3), after(2, 2), after(5, 0), after(1, 5)]).toEqual([0, 1, 0, 1]);
   });
 
-  it("take the keys j k f l n b, but from nobody who writes, and with no modifier", () => {
+  it("take the keys j k f l n b u and digits, but from nobody who writes, and with no modifier", () => {
     const key = (name: string, more = {}) => ({ key: name, ctrlKey: false, metaKey: false, altKey: false, ...more });
-    expect(["j", "k", "f", "l", "n", "b", "x"].map((name) => actOf(key(name), false))).toEqual(["next", "previous", "fraud", "legitimate", "note", "block", undefined]);
+    expect(["j", "k", "f", "l", "n", "b", "u", "x"].map((name) => actOf(key(name), false))).toEqual(["next", "previous", "fraud", "legitimate", "note", "block", "undo", undefined]);
+    expect(["0", "1", "8", "9"].map((name) => actOf(key(name), false))).toEqual([{ reason: "" }, { reason: "chargeback" }, { reason: "other" }, undefined]);
     expect([actOf(key("f"), true), actOf(key("l", { ctrlKey: true }), false)]).toEqual([undefined, undefined]);
   });
 });

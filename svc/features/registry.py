@@ -22,6 +22,7 @@ from svc.features import (
     reviews,
     rules,
     statistics,
+    views,
     visitors,
     webhooks,
     weights,
@@ -50,6 +51,7 @@ FEATURES: tuple[Feature, ...] = (
     audit.FEATURE,
     webhooks.FEATURE,
     statistics.FEATURE,
+    views.FEATURE,
     retention.FEATURE,
 )
 """In the order in which tables and routes are documented."""

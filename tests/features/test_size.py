@@ -36,7 +36,8 @@ READS = 1_000
 OF_PAGES, OF_ONE = 18_000, 2_500
 MORE_READS = {
     **dict.fromkeys(("listAccounts", "listVisitors", "listConsoleAccounts", "listSeenConsoleVisitors"), OF_PAGES),
-    **dict.fromkeys(("getAccount", "getVisitor", "getConsoleAccount", "getConsoleLinks", "searchConsole"), OF_ONE),
+    **dict.fromkeys(("getAccount", "getVisitor", "getConsoleAccount", "searchConsole"), OF_ONE),
+    "getConsoleLinks": 10_000,  # 4,000 events, and where the index has those of up to 100
     "listReviews": 10_000,  # 5,000 are looked at for an assignee, each by two rows
     **dict.fromkeys(("countBrowserKeys", "revokeBrowserKeys"), 4_000),  # every visitor
     **dict.fromkeys(("getConsoleNetworks", "getConsoleActions"), OF_ONE),

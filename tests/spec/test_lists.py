@@ -895,3 +895,22 @@ async def test_an_entry_that_comes_between_the_phases_of_a_group_is_seen(live: L
     await add(admin, made, "user-1")
     settled = store.engine.write(group.settle)
     assert (settled.outcomes, settled.repeated) == ([True], 1)
+
+
+async def test_the_entries_of_some_visitors_and_accounts_are_read_at_once(live: Live):
+    admin = Automation(live)
+    lists = {each["name"]: each["id"] for each in (await admin("GET", "/lists")).json()["lists"]}
+    for name, value in (("blocked_accounts", "a"), ("trusted_accounts", "b"), ("blocked_visitors", "0" * 20)):
+        given = {"entries": [{"value": value, "note": name}]}
+        assert (await admin("POST", f"/lists/{lists[name]}/entries", given)).status_code == 200
+    path, key = "/console/api/standing", {"x-api-key": admin.secret}
+    asked = {"visitors": ["0" * 20, "1" * 20], "accounts": ["a", "b", "c"]}
+    seen = (await live.client.post(path, json=asked, headers=key)).json()["entries"]
+    assert sorted((each["list"], each["list_id"], each["entry"]["value"], each["entry"]["note"]) for each in seen) == [
+        ("blocked_accounts", lists["blocked_accounts"], "a", "blocked_accounts"),
+        ("blocked_visitors", lists["blocked_visitors"], "0" * 20, "blocked_visitors"),
+        ("trusted_accounts", lists["trusted_accounts"], "b", "trusted_accounts"),
+    ]
+    assert (await live.client.post(path, json={}, headers=key)).json() == {"entries": []}
+    too_many = await live.client.post(path, json={"accounts": ["a"] * 101}, headers=key)
+    assert_error(too_many, 422, "validation_error", ("accounts", "too_long", "body"))

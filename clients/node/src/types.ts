@@ -528,6 +528,7 @@ export interface Fault {
     | "list_limit"
     | "list_permanent"
     | "list_in_use"
+    | "proposal_limit"
     | "review_closed"
     | "review_open"
     | "note_limit"
@@ -540,6 +541,8 @@ export interface Fault {
     | "webhook_busy"
     | "webhook_paused"
     | "webhook_unsigned"
+    | "view_exists"
+    | "view_limit"
     | "payload_too_large"
     | "unsupported_media_type"
     | "invalid_visitor_metadata"
@@ -829,6 +832,15 @@ export interface NewNoteBody {
   text: string;
 }
 
+export interface NewProposalBody {
+  /** Of the ruleset that it was made from. */
+  revision: number;
+  /** All rules, in their order, as a save takes them. */
+  rules: Array<RuleFields>;
+  /** Why, for admins. Default: `""`. */
+  note?: string;
+}
+
 export interface NoteBody {
   /** Id of the note. */
   id: string;
@@ -959,6 +971,41 @@ export interface PreviewedRule {
   errors: number;
   /** Why, on the newest of them. */
   error?: string;
+}
+
+export interface ProposalBody {
+  /** Id of the proposal. */
+  id: string;
+  /** Of the ruleset that it was made from. */
+  revision: number;
+  /** In their order. */
+  rules: Array<ProposedRule>;
+  /** Why, for admins. */
+  note: string;
+  /** When it was made. */
+  created_at: string;
+  /** The member who made it; left out where a management key did. */
+  author?: string;
+}
+
+export interface ProposalsBody {
+  /** Oldest first: at most 20. */
+  proposals: Array<ProposalBody>;
+}
+
+export interface ProposedRule {
+  /** Of a rule that is new it is given by the proposal. */
+  id: string;
+  /** Its name: unique, up to 80 characters. */
+  name: string;
+  /** When it matches, in CEL (the Common Expression Language). */
+  condition: string;
+  /** What it decides. */
+  action: Open<"allow" | "block" | "challenge" | "review">;
+  /** `shadow`: it is evaluated and counted, and decides nothing. `off`: neither. */
+  mode: Open<"active" | "off" | "shadow">;
+  /** For people. */
+  note: string;
 }
 
 export interface ProxyKeyBody {
@@ -2064,6 +2111,24 @@ export interface SaveRulesQuery {
 
 /** Of `previewRules`. */
 export interface PreviewRulesQuery {
+  /** `live` is production, `test` staging and development. */
+  environment?: "live" | "test";
+}
+
+/** Of `listRuleProposals`. */
+export interface ListRuleProposalsQuery {
+  /** `live` is production, `test` staging and development. */
+  environment?: "live" | "test";
+}
+
+/** Of `proposeRules`. */
+export interface ProposeRulesQuery {
+  /** `live` is production, `test` staging and development. */
+  environment?: "live" | "test";
+}
+
+/** Of `dismissRuleProposal`. */
+export interface DismissRuleProposalQuery {
   /** `live` is production, `test` staging and development. */
   environment?: "live" | "test";
 }

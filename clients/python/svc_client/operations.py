@@ -32,6 +32,8 @@ from svc_client.types import (
     NoteBody,
     NotesBody,
     PerformanceBody,
+    ProposalBody,
+    ProposalsBody,
     ProxyKeyBody,
     ProxyKeysBody,
     QueuedDeliveryBody,
@@ -1066,9 +1068,9 @@ class Operations:
 
         The whole ruleset, in force from the next request on: a rule that is not sent is gone, also one that the
         organization started with. Send the `revision` that you read: another one is `409 revision_conflict`. A
-        condition that cannot be used is `invalid_condition`; `message` has line and column. Where the rules
-        could cost more than 2 ms of CPU an event, the first that goes beyond is `too_expensive`. Needs the role
-        `admin`.
+        condition that cannot be used is `invalid_condition`; `message` has line and column. Only admins change
+        active rules and their order. Where the rules could cost more than 2 ms of CPU an event, the first that
+        goes beyond is `too_expensive`. Needs the role `admin`, `developer` or `analyst`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -1104,6 +1106,76 @@ class Operations:
                 path("/management/organizations/{}/rules/preview", organization_id),
                 query=given({"environment": environment}),
                 body=given({"rules": rules}),
+            )
+        )
+
+    def list_rule_proposals(
+        self, organization_id: str, *, environment: Literal["live", "test"] | None = None
+    ) -> ProposalsBody:
+        """List proposals of rules.
+
+        What waits for an admin. A proposal is kept for 90 days.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            environment: `live` is production, `test` staging and development.
+        """
+        return self._send(
+            Call(
+                "GET",
+                path("/management/organizations/{}/rule-proposals", organization_id),
+                query=given({"environment": environment}),
+                is_repeatable=True,
+            )
+        )
+
+    def propose_rules(
+        self,
+        organization_id: str,
+        *,
+        revision: int,
+        rules: list[RuleFields],
+        environment: Literal["live", "test"] | None = None,
+        note: str | None = None,
+    ) -> ProposalBody:
+        """Propose rules to an admin.
+
+        Nothing is in force. Refused as saving the rules would be; at most 20 wait. Needs the role `admin`,
+        `developer` or `analyst`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            revision: Of the ruleset that it was made from.
+            rules: All rules, in their order, as a save takes them.
+            environment: `live` is production, `test` staging and development.
+            note: Why, for admins. Default: `""`.
+        """
+        return self._send(
+            Call(
+                "POST",
+                path("/management/organizations/{}/rule-proposals", organization_id),
+                query=given({"environment": environment}),
+                body=given({"revision": revision, "rules": rules, "note": note}),
+            )
+        )
+
+    def dismiss_rule_proposal(
+        self, organization_id: str, proposal_id: str, *, environment: Literal["live", "test"] | None = None
+    ) -> None:
+        """Dismiss a proposal of rules.
+
+        By an admin, or by its author. Needs the role `admin`, `developer` or `analyst`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            proposal_id: Id of the proposal.
+            environment: `live` is production, `test` staging and development.
+        """
+        self._send(
+            Call(
+                "DELETE",
+                path("/management/organizations/{}/rule-proposals/{}", organization_id, proposal_id),
+                query=given({"environment": environment}),
             )
         )
 

@@ -169,7 +169,7 @@ _FILTERS = (
     address_option,
     click.option("--country", metavar="CC", callback=_country, help="Country (ISO 3166-1 alpha-2)."),
     click.option("--signal", metavar="S", callback=_signal, help="Signal that fired."),
-    click.option("--group", type=click.Choice(tuple(GROUPS)), help="Group of which any signal fired, such as vpn."),
+    click.option("--group", type=click.Choice(tuple(GROUPS)), metavar="GROUP", help="Signal group, such as vpn."),
     click.option("--kind", type=click.Choice(KINDS), help="Kind of visitor."),
     click.option("--account", "account_id", metavar="ACCOUNT", callback=_account, help="Account id."),
     click.option("--action", metavar="A", callback=_action, help="What the visitor did, such as log_in."),

@@ -6,10 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated
 
-import msgspec
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET
 
 from svc.features.keys.routes import read_expiry
 from svc.features.lists import jobs as lists
@@ -18,7 +17,6 @@ from svc.features.lists.bodies import (
     AddEntriesBody,
     CreateListBody,
     EntriesBody,
-    EntryBody,
     ListBody,
     ListEntriesQuery,
     ListsBody,
@@ -29,26 +27,21 @@ from svc.features.lists.bodies import (
     list_row,
 )
 from svc.features.lists.jobs import NewEntry
-from svc.features.lists.lists import FIRST_LISTS, LONGEST_TAG, ListEntry, ListKind, StoredList, canonical, searched
+from svc.features.lists.lists import ListEntry, ListKind, StoredList, canonical, searched
 from svc.features.lists.queries import (
     entries_behind,
     expired_entries,
-    find_entry,
     find_list,
     lists_of,
-    named_list,
     raw_id,
 )
-from svc.features.lists.standing import Effect, ListEffect, list_effects
-from svc.features.rules.jobs import ruleset_in_force
 from svc.http.callers.limits import ENTRY_WORK
 from svc.http.change import caller_of, change
 from svc.http.listing import encoded, read_page
-from svc.http.route import ORGANIZATION, Call, Route, Services, console_route
-from svc.identify.velocity.counts import EnvironmentKind
+from svc.http.route import ORGANIZATION, Call, Route, Services
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.encodings import Cursors
-from svc.kernel.values.fields import A_LIST_ID, about, id_form
+from svc.kernel.values.fields import A_LIST_ID, about
 from svc.kernel.values.refusals import Detail, Refusal
 from svc.kernel.values.struct_fields import sent
 from svc.world import twenty_characters
@@ -234,89 +227,6 @@ _SIX = (
 _route = partial(Route, tag="Management: lists", kinds=("management",), variables=LIST_ID)
 
 
-class StandingQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Query of the standing of a value."""
-
-    environment: Annotated[
-        Literal["live", "test"], about("`live` is production, `test` staging and development.", "live")
-    ] = "live"
-    kind: (
-        Annotated[
-            Literal["visitor", "account", "address"],
-            about("Of which lists; of all six when left out.", "visitor"),
-        ]
-        | UnsetType
-    ) = UNSET
-    value: (
-        Annotated[
-            str, Meta(max_length=LONGEST_TAG), about("The value whose entries are wanted.", "0qppzPLvL54VURDkQrfS")
-        ]
-        | UnsetType
-    ) = UNSET
-
-
-class ListStandingBody(msgspec.Struct, frozen=True, kw_only=True):
-    """A list, what an entry of it does, and the entry of the value."""
-
-    id: Annotated[str, about("Id of the list.", A_LIST_ID, form=id_form("lst_"))]
-    name: Annotated[str, about("Its name.", "blocked_visitors")]
-    effect: Annotated[
-        Effect,
-        about(
-            "`always`: a value in it is blocked or trusted. `sometimes`: the rule that reads it has more terms, or a "
-            "rule above may decide first. `never`: no active rule decides so.",
-            "never",
-        ),
-    ]
-    reason: (
-        Annotated[
-            str, about("Why, in words; left out for `always`.", "No active rule reads it, so nothing is blocked.")
-        ]
-        | UnsetType
-    ) = UNSET
-    entry: Annotated[EntryBody, about("The entry of the value; left out where there is none.")] | UnsetType = UNSET
-
-
-class StandingBody(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a value stands by the ruleset in force."""
-
-    revision: Annotated[int, about("Of the ruleset.", 3)]
-    lists: Annotated[tuple[ListStandingBody, ...], about("Of the kind, or all six.")]
-
-
-async def read_standing(services: Services, call: Call) -> StandingBody:
-    """`GET /console/api/standing`: what an entry of the lists of a kind does, and the entries of a value."""
-    query: StandingQuery = call.query
-    read = partial(_standing, number=call.organization.number, kind=query.environment, query=query, now_ms=call.at_ms)
-    return await services.store.query(read)
-
-
-def _standing(
-    snapshot: Snapshot, number: int, kind: EnvironmentKind, query: StandingQuery, now_ms: int
-) -> StandingBody:
-    ruleset = ruleset_in_force(snapshot, number, kind)
-    lists = tuple(
-        _list(snapshot, number, effect, query, now_ms)
-        for effect in list_effects(ruleset)
-        if query.kind in (UNSET, FIRST_LISTS[effect.name])
-    )
-    return StandingBody(revision=ruleset.revision, lists=lists)
-
-
-def _list(snapshot: Snapshot, number: int, effect: ListEffect, query: StandingQuery, now_ms: int) -> ListStandingBody:
-    found = named_list(snapshot, number, effect.name)
-    assert found is not None, "every organization has it"
-    value = None if query.value is UNSET else canonical(found.kind, query.value)
-    entry = None if value is None else find_entry(snapshot, number, found, value, now_ms)
-    return ListStandingBody(
-        id=found.id,
-        name=effect.name,
-        effect=effect.effect,
-        reason=effect.reason or UNSET,
-        entry=UNSET if entry is None else entry_row(entry),
-    )
-
-
 ROUTES: tuple[Route, ...] = (
     _route(
         operation_id="listLists",
@@ -405,17 +315,5 @@ ROUTES: tuple[Route, ...] = (
         needs="list",
         body=RemoveEntriesBody,
         status=204,
-    ),
-    console_route(
-        operation_id="getConsoleStanding",
-        path="/standing",
-        summary="Read where a value stands",
-        description=(
-            "Of the lists of blocked and trusted values that every organization has: whether an active rule of the "
-            "ruleset in force reads them, whether a rule above may decide first, and the entries of a value."
-        ),
-        handler=read_standing,
-        query=StandingQuery,
-        response=StandingBody,
     ),
 )

@@ -23,19 +23,7 @@ from svc.features.reviews.queries import (
     subject_digest,
     subject_stem,
 )
-from svc.features.reviews.reviews import (
-    MAX_NOTES,
-    MAX_TOLD,
-    REVIEW_MS,
-    Note,
-    Review,
-    case_of,
-    first_ordered_id,
-    ordered_id,
-    raw_ordered_id,
-    review_of,
-    review_row,
-)
+from svc.features.reviews.reviews import MAX_NOTES, MAX_TOLD, REVIEW_MS, Note, Review, case_of, review_of, review_row
 from svc.features.reviews.tables import NOTES, OPEN_CASES, OPEN_REVIEWS, REVIEWS, SUBJECT_REVIEWS
 from svc.features.rules.jobs import facts_now
 from svc.features.rules.ruleset import Facts
@@ -54,6 +42,7 @@ from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.steps import STEP_ROWS
 from svc.kernel.tenants.queries import organization
+from svc.kernel.values.ordered_ids import first_ordered_id, ordered_id, raw_ordered_id
 from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.values.refusals import Refusal, invalid
 

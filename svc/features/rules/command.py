@@ -13,8 +13,9 @@ from svc.command.operation import Operation, OrganizationGroup
 from svc.command.output import CommandError, kind_option, show_json
 from svc.features.rules.jobs import revisions, ruleset_in_force
 from svc.features.rules.ruleset import Rule, RuleMode, Ruleset
+from svc.features.rules.tables import RULE_PROPOSALS
 from svc.identify.model import RuleAction
-from svc.identify.velocity.counts import EnvironmentKind
+from svc.identify.velocity.counts import KINDS, EnvironmentKind
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.values.text_files import NotTextError, decode_text
 from svc.kernel.values.timestamps import timestamp
@@ -112,6 +113,26 @@ def list_revisions(operation: Operation, kind: EnvironmentKind) -> None:
         for found in _all(operation, kind)
     ]
     operation.show_rows(rows, "revisions", ("revision", "saved_at", "saved_by", "rules"))
+
+
+@rule.command("proposals", reads=True, epilog=examples("svc rule proposals ORG", "svc rule proposals ORG --json"))
+@kind_option
+def list_proposals(operation: Operation, kind: EnvironmentKind) -> None:
+    """List the rules that members propose to an admin, oldest first."""
+    with operation.store.read() as snapshot:
+        found = [row for _, row in snapshot.scan(RULE_PROPOSALS, operation.number, KINDS.index(kind))]
+    rows = [
+        {
+            "id": each.id,
+            "created_at": timestamp(each.created_at_ms),
+            "author": each.author,
+            "note": each.note,
+            "revision": each.revision,
+            "rules": [msgspec.structs.asdict(rule) for rule in each.rules],
+        }
+        for each in found
+    ]
+    operation.show_rows(rows, "proposals", ("created_at", "author", "note", "id"))
 
 
 @rule.command(

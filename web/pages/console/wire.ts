@@ -63,6 +63,27 @@ export interface Page {
   next_cursor?: string;
 }
 
+/** Filters by a name. */
+export interface View {
+  id: string;
+  name: string;
+  screen: string;
+  query: Record<string, string>;
+  is_shared: boolean;
+  saved_at: string;
+  saved_by?: string;
+}
+
+/** Rules that wait for an admin. */
+export interface Proposal {
+  id: string;
+  revision: number;
+  rules: Rule[];
+  note: string;
+  created_at: string;
+  author?: string;
+}
+
 /** Of a list. */
 export interface Total {
   count: number;

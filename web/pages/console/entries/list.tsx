@@ -75,8 +75,8 @@ function Shown({ list, onChanged }: { list: StoredList; onChanged: () => void })
         <Button judge kind="primary" onClick={() => setOpen("add")}>Add entries</Button>
         <Button judge onClick={() => setOpen("import")}>Import …</Button>
         <a class="button large" href={`console/api/lists/${list.id}/export`} download>Export</a>
-        <Button onClick={() => setOpen("rename")}>Rename</Button>
-        <Button kind="danger" onClick={() => setOpen("delete")}>Delete</Button>
+        <Button developer onClick={() => setOpen("rename")}>Rename</Button>
+        <Button developer kind="danger" onClick={() => setOpen("delete")}>Delete</Button>
         <a href={link("lists")}>All lists</a>
       </p>
       <NoEffect list={standing.value?.find(({ name }) => name === list.name)} environment={environment} isList />
@@ -134,7 +134,7 @@ function Add({ kind, onClose, onAdd }: { kind: string; onClose: () => void; onAd
     fault = caught;
   }
   return (
-    <Dialog title="Add entries" submit="Add" disabled={fault !== undefined} onClose={onClose} onSubmit={async (form) => {
+    <Dialog title="Add entries" submit="Add" hasDraft={text.trim() !== ""} disabled={fault !== undefined} onClose={onClose} onSubmit={async (form) => {
       const until = String(form.get("expires"));
       const note = String(form.get("note")).trim(), expires_at = until === "" ? null : new Date(until).toISOString();
       await onAdd(values.map((value) => ({ value, note, expires_at })));

@@ -125,6 +125,11 @@ const standing = async () => {
   return (await get(page, "standing", "POST", { visitors: of("visitor"), accounts: of("account") })).entries.map(({ list }) => list);
 };
 
+async function takeBack() {
+  await click(page, "Undo");
+  await page.waitForFunction(() => [...document.querySelectorAll("button")].every((one) => one.textContent !== "Undo"));
+}
+
 async function ring() {
   await go(page, `#/accounts/${account}?${E}`, "Account");
   await says(page, "3 visitors and 12 accounts");
@@ -138,8 +143,7 @@ async function ring() {
   await click(page, "Block all");
   await says(page, "blocked from the next request on.");
   found.blocked = await standing();
-  await click(page, "Undo");
-  await says(page, "It is as it was before.");
+  await takeBack();
   found.unblocked = await standing();
   await click(page, "Choose all of them");
   await click(page, "Label …");
@@ -147,8 +151,7 @@ async function ring() {
   await click(page, "Label");
   await says(page, "15 events labeled fraud.");
   found.labeled = (await get(page, `events/count?${E}&label=fraud`)).count;
-  await click(page, "Undo");
-  await says(page, "It is as it was before.");
+  await takeBack();
   found.unlabeled = (await get(page, `events/count?${E}&label=fraud`)).count;
   await click(page, "Choose all of them");
   await click(page, "Add to a list …");
@@ -157,8 +160,7 @@ async function ring() {
   await page.$eval("dialog[open] button[type=submit]", (button) => button.click());
   await says(page, "12 entries added to trusted_accounts.");
   found.listed = await standing();
-  await click(page, "Undo");
-  await says(page, "It is as it was before.");
+  await takeBack();
   found.unlisted = await standing();
 }
 

@@ -85,7 +85,7 @@ export function Ring({ links, onNone }: { links: Links["links"]; onNone: () => v
   const chosen = chosenOf(links);
   const takeBack = useAction(async () => {
     await undo!.back();
-    setUndo(undefined);
+    setUndo((now) => (now === undo ? undefined : now));
     notify("It is as it was before.");
   });
   const did = (text: string, back: Back) => {

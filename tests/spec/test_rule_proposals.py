@@ -9,6 +9,7 @@ import pytest
 from svc.features.rules.proposals import MAX_PROPOSALS
 from svc.features.rules.tables import RULE_PROPOSALS
 from tests.spec.automation import Automation
+from tests.spec.commands import run_beside
 from tests.spec.console_browser import Browser
 from tests.spec.people import came_in
 from tests.spec.responses import assert_error
@@ -119,3 +120,17 @@ async def test_a_proposal_is_refused_as_a_save_is_and_beyond_twenty(live: Live):
     assert test.status_code == 201, "each kind of environment has its own"
     await after(live, 91)
     assert live.contents()[RULE_PROPOSALS.name] == []
+
+
+async def test_proposals_are_listed_on_the_command_line_beside_the_service(live: Live):
+    given = {"revision": 0, "rules": [ACTIVE], "note": "Quiet for a week."}
+    made = (await Automation(live)("POST", "/rule-proposals", given)).json()
+    (shown,) = (await run_beside("rule", "proposals", live.organization.id, "--json", *live.options)).json["proposals"]
+    assert (shown["id"], shown["note"], shown["author"]) == (made["id"], "Quiet for a week.", None)
+    assert [rule["name"] for rule in shown["rules"]] == ["Known"]
+    said = await run_beside("rule", "proposals", live.organization.id, *live.options)
+    assert "Quiet for a week." in said.out
+    of_test = await run_beside(
+        "rule", "proposals", live.organization.id, "--environment", "test", "--json", *live.options
+    )
+    assert of_test.json == {"proposals": []}

@@ -355,7 +355,7 @@ function Dropping({ onStay, onLeave }: { onStay: () => void; onLeave: () => void
   return (
     <div class="problem" role="alertdialog" aria-label="Drop what you have written?">
       <p>What you have written is not kept.</p>
-      <button type="button" ref={stay} onClick={onStay}>Go on writing</button> <button type="button" class="danger" onClick={onLeave}>Drop it</button>
+      <p class="buttons"><button type="button" ref={stay} onClick={onStay}>Go on writing</button> <button type="button" class="danger" onClick={onLeave}>Drop it</button></p>
     </div>
   );
 }

@@ -35,13 +35,21 @@ export function Rules() {
   const language = useLoad((signal) => api.get<Language>("rules/language", {}, signal), []);
   const proposals = useLoad(async () => (await api.manage<{ proposals: Proposal[] }>("GET", "rule-proposals", undefined, { environment: audience })).proposals, [audience]);
   const [round, setRound] = useState(0);
+  const [taking, setTaking] = useState<Proposal>();
+  const own = `${api.organization} ${audience}`;
+  const offer = (saved: Ruleset, proposal: Proposal) => {
+    const draft = drafts.get(own);
+    if (draft && differences(saved.rules, draft.rules).length > 0) setTaking(proposal);
+    else take(saved, proposal);
+  };
   const take = (saved: Ruleset, proposal: Proposal) => {
+    setTaking(undefined);
     const known = new Set(saved.rules.map(({ id }) => id));
-    drafts.set(`${api.organization} ${audience}`, { revision: saved.revision, rules: proposal.rules.map(({ id, ...rest }) => (id && known.has(id) ? { id, ...rest } : rest)), proposal: proposal.id });
+    drafts.set(own, { revision: saved.revision, rules: proposal.rules.map(({ id, ...rest }) => (id && known.has(id) ? { id, ...rest } : rest)), proposal: proposal.id });
     setRound(round + 1);
   };
   const show = (next: Ruleset) => {
-    drafts.delete(`${api.organization} ${audience}`);
+    drafts.delete(own);
     loaded.set(next);
     setRound(round + 1);
     proposals.reload();
@@ -54,7 +62,8 @@ export function Rules() {
       {role !== "admin" && <p class="note">Your role is {role}. {role === "viewer" ? "You may preview rules, and not save them." : "You may save rules in the modes shadow and off; a change of what decides you propose to an admin."}</p>}
       <Show of={loaded}>{(ruleset) => <Show of={language}>{(words) => (
         <>
-          <Proposals audience={audience} saved={ruleset} proposals={proposals.value ?? []} onTake={(one) => take(ruleset, one)} onGone={proposals.reload} />
+          <Proposals audience={audience} saved={ruleset} proposals={proposals.value ?? []} onTake={(one) => offer(ruleset, one)} onGone={proposals.reload} />
+          {taking && <Confirm title="Take the proposal?" submit="Take it" onClose={() => setTaking(undefined)} onConfirm={async () => take(ruleset, taking)}><p>It takes the place of what you have changed and not saved.</p></Confirm>}
           <Editor key={`${audience} ${ruleset.revision} ${round}`} audience={audience} saved={ruleset} language={words} onSaved={show} onReload={loaded.reload} onProposed={proposals.reload} />
           <History key={`history ${audience} ${ruleset.revision}`} audience={audience} saved={ruleset} onSaved={show} />
         </>

@@ -238,6 +238,13 @@ class ListEventsQuery(EventsWindowQuery, frozen=True, forbid_unknown_fields=True
         return super().asked()._replace(order=sent(self.order), after=sent(self.after))
 
 
+class TotalBody(msgspec.Struct, frozen=True, kw_only=True):
+    """How many rows a list has, on all of its pages."""
+
+    count: Annotated[int, about("Those that all filters leave, at most 10,000.", 540)]
+    is_exact: Annotated[bool, about("`false` where there may be more.", True)]
+
+
 class EventsAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """A page of events, newest first, one without `next_cursor` is the last (interface 4.2, decisions 7.1); or of the
     feed, oldest first, with a `next_cursor` always.

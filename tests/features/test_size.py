@@ -46,6 +46,8 @@ MORE_READS = {
     "previewWeights": 12_000,
     "exportConsoleEvents": 25_000,
     "exportConsoleEntries": 6_000,
+    "countConsoleEntries": 6_000,  # as many as one list has, up to 10,000
+    "countConsoleReviews": 10_000,  # 5,000 of two rows each are about as much
 }
 """Of those that look at many events: 10,000 for a page of whom was seen, 2,000 of one visitor or account."""
 MAX_BYTES = 1 << 20

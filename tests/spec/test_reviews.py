@@ -13,6 +13,7 @@ import pytest
 from svc.features.reviews.reviews import MAX_TOLD
 from svc.features.reviews.tables import NOTES, OPEN_CASES, OPEN_REVIEWS, REVIEWS, SUBJECT_REVIEWS
 from svc.features.webhooks.tables import WEBHOOK_EVENTS
+from svc.http import listing
 from svc.kernel.store.steps import STEP_ROWS
 from tests.spec.automation import Automation
 from tests.spec.people import add_member, came_in
@@ -284,6 +285,25 @@ async def test_a_review_may_be_closed_when_its_event_is_not_readable_any_more(sh
     assert await shop.reviews() == [], "400 days after it was opened"
     for table in (REVIEWS, OPEN_REVIEWS, OPEN_CASES, SUBJECT_REVIEWS):
         assert shop.live.contents()[table.name] == []
+
+
+async def test_a_list_of_reviews_says_how_many_it_has(shop: Shop, monkeypatch: pytest.MonkeyPatch):
+    await shop.review_all()
+    for account in ("a", "b", "c"):
+        await shop.visit(account)
+    (review, *_) = await shop.reviews()
+    await shop.close(review, label="fraud")
+    path, key = "/console/api/reviews/count", {"x-api-key": shop.admin.secret}
+    counts = {"": 3, "?state=open": 2, "?state=closed": 1, f"?assignee={NOBODY}": 0, "?assignee=none": 3}
+    for query, count in counts.items():
+        seen = (await shop.live.client.get(path + query, headers=key)).json()
+        assert seen == {"count": count, "is_exact": True}, query
+    monkeypatch.setattr(listing, "MAX_LOOKED_AT", 2)
+    assert (await shop.live.client.get(path, headers=key)).json() == {"count": 2, "is_exact": False}
+    assert_error(
+        await shop.live.client.get(path + "?state=lost", headers=key),
+        422, "validation_error", ("state", "invalid_value", "query"),
+    )  # fmt: skip
 
 
 # 15.5: opened again

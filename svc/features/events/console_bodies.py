@@ -80,13 +80,6 @@ class CountEventsQuery(FiltersQuery, frozen=True, forbid_unknown_fields=True, kw
     end: WindowEnd = msgspec.field(default=UNSET, name="to")
 
 
-class EventCountBody(msgspec.Struct, frozen=True, kw_only=True):
-    """How many events a list has."""
-
-    count: Annotated[int, about("Events with all filters in the window, at most 10,000.", 540)]
-    is_exact: Annotated[bool, about("`false` where there may be more.", True)]
-
-
 class ExportEventsQuery(CountEventsQuery, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Query of a file of events."""
 

@@ -21,7 +21,6 @@ from svc.features.events.console_bodies import (
     ConsoleEventBody,
     ConsoleEventsQuery,
     CountEventsQuery,
-    EventCountBody,
     event_key,
 )
 from svc.features.events.live import MAX_VIEWERS, LiveEvent, LiveHub, Viewer
@@ -41,7 +40,7 @@ from svc.http.callers.caller import Caller
 from svc.http.callers.limits import Turn
 from svc.http.change import caller_of, note_open_stream
 from svc.http.route import Call, Outcome, Route, Services, Stream, console_route
-from svc.http.schema import EventsAnswer, FiltersQuery
+from svc.http.schema import EventsAnswer, FiltersQuery, TotalBody
 from svc.identify.events.listing import Filters, Listing, Position, read_filters, read_window
 from svc.identify.queries import events
 from svc.identify.queries.events import KEYS_OF_A_LOOK, EventPosition, read_each, readable_event
@@ -68,7 +67,7 @@ async def list_events(services: Services, call: Call) -> EventsAnswer | Refusal:
     return await page_of_events(services, call, asked_for(query), query.environment)
 
 
-async def count_matching(services: Services, call: Call) -> EventCountBody | Refusal:
+async def count_matching(services: Services, call: Call) -> TotalBody | Refusal:
     """`GET /console/api/events/count`: how many events a list has. `422 invalid_window` or `validation_error`."""
     query: CountEventsQuery = call.query
     window = read_window(sent(query.start), sent(query.end), call.at_ms, services.event_retention_ms)
@@ -80,7 +79,7 @@ async def count_matching(services: Services, call: Call) -> EventCountBody | Ref
     assert not isinstance(filters, Refusal)
     listing, number = Listing(*window, filters), call.organization.number
     counted, is_exact = await count_events(services, call.turn, number, query.environment, listing, MAX_TOTAL)
-    return EventCountBody(count=counted, is_exact=is_exact)
+    return TotalBody(count=counted, is_exact=is_exact)
 
 
 async def read_event(services: Services, call: Call) -> ConsoleEventBody | Refusal:
@@ -292,7 +291,7 @@ ROUTES: tuple[Route, ...] = (
         ),
         handler=count_matching,
         query=CountEventsQuery,
-        response=EventCountBody,
+        response=TotalBody,
         errors=("invalid_window",),
     ),
     console_route(

@@ -15,6 +15,7 @@ from svc.features.lists import jobs as lists
 from svc.features.lists.bodies import (
     AddedBody,
     AddEntriesBody,
+    CountEntriesQuery,
     CreateListBody,
     EntriesBody,
     ListBody,
@@ -37,8 +38,9 @@ from svc.features.lists.queries import (
 )
 from svc.http.callers.limits import ENTRY_WORK
 from svc.http.change import caller_of, change
-from svc.http.listing import encoded, read_page
-from svc.http.route import ORGANIZATION, Call, Route, Services
+from svc.http.listing import counted, encoded, read_page
+from svc.http.route import ORGANIZATION, Call, Route, Services, console_route
+from svc.http.schema import TotalBody
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.encodings import Cursors
 from svc.kernel.values.fields import A_LIST_ID, about
@@ -114,12 +116,28 @@ async def list_entries(services: Services, call: Call) -> EntriesBody | Refusal:
     beginning, list_id = searched(found.kind, sent(query.q) or ""), found.id
     cursors = Cursors(services.webhooks.cursors_key, "list_entries", number, raw_id(list_id))
 
-    def scan(snapshot: Snapshot, after: bytes, count: int) -> Iterator[tuple[bytes, ListEntry | None]]:
-        rows = entries_behind(snapshot, number, list_id, beginning, after.decode(), count)
-        return ((at.encode(), entry if _is_shown(entry, beginning, call.at_ms) else None) for at, entry in rows)
-
+    scan = partial(_scan, number=number, list_id=list_id, beginning=beginning, now_ms=call.at_ms)
     page = await read_page(services, cursors, query, encoded(scan, entry_row))
     return page if isinstance(page, Refusal) else EntriesBody(page.rows, page.next_cursor)
+
+
+async def count_entries(services: Services, call: Call) -> TotalBody | Refusal:
+    """`GET /console/api/lists/{list_id}/count`: how many entries a list has that begin so. `404 not_found`."""
+    query: CountEntriesQuery = call.query
+    found = await _find(services, call)
+    if found is None:
+        return Refusal("not_found")
+    beginning = searched(found.kind, sent(query.q) or "")
+    number, now_ms = call.organization.number, call.at_ms
+    scan = partial(_scan, number=number, list_id=found.id, beginning=beginning, now_ms=now_ms)
+    return await counted(services, scan, b"", held=call.turn.held)
+
+
+def _scan(
+    snapshot: Snapshot, after: bytes, count: int, *, number: int, list_id: str, beginning: str, now_ms: int
+) -> Iterator[tuple[bytes, ListEntry | None]]:
+    rows = entries_behind(snapshot, number, list_id, beginning, after.decode(), count)
+    return ((at.encode(), entry if _is_shown(entry, beginning, now_ms) else None) for at, entry in rows)
 
 
 async def add_entries(services: Services, call: Call) -> AddedBody | Refusal:
@@ -315,5 +333,16 @@ ROUTES: tuple[Route, ...] = (
         needs="list",
         body=RemoveEntriesBody,
         status=204,
+    ),
+    console_route(
+        operation_id="countConsoleEntries",
+        path="/lists/{list_id}/count",
+        variables=LIST_ID,
+        summary="Count the entries of a list that begin so",
+        description="Up to 10,000 are looked at.",
+        handler=count_entries,
+        query=CountEntriesQuery,
+        response=TotalBody,
+        errors=("not_found",),
     ),
 )

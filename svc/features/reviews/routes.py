@@ -14,6 +14,7 @@ from svc.features.events.routes import read_request_id
 from svc.features.reviews.bodies import (
     AssignReviewBody,
     CloseReviewBody,
+    CountReviewsQuery,
     NewNoteBody,
     NoteBody,
     NotesBody,
@@ -36,8 +37,9 @@ from svc.features.reviews.jobs import (
 from svc.features.reviews.queries import BEYOND_ALL, find_review, is_known, notes_of, reviews_below
 from svc.features.reviews.reviews import Note, Review, review_row
 from svc.http.change import change, member_of
-from svc.http.listing import encoded, read_page
-from svc.http.route import ORGANIZATION, Call, Outcome, Route, Services
+from svc.http.listing import counted, encoded, read_page
+from svc.http.route import ORGANIZATION, Call, Outcome, Route, Services, console_route
+from svc.http.schema import TotalBody
 from svc.identify.model import Subject
 from svc.identify.queries.events import readable_event
 from svc.kernel.access.audit import Audited
@@ -58,12 +60,23 @@ async def list_reviews(services: Services, call: Call) -> ReviewsBody | Refusal:
     number, state, assignee = call.organization.number, sent(query.state), sent(query.assignee)
     cursors = Cursors(services.webhooks.cursors_key, "reviews", number, bound_to(state, assignee, size=8))
 
-    def scan(snapshot: Snapshot, below: bytes, count: int) -> Iterator[tuple[bytes, Review | None]]:
-        rows = reviews_below(snapshot, number, below, count, only_open=state == "open")
-        return ((raw_id, review if _is_meant(review, state, assignee) else None) for raw_id, review in rows)
-
+    scan = partial(_scan, number=number, state=state, assignee=assignee)
     page = await read_page(services, cursors, query, encoded(scan, review_row), BEYOND_ALL, most=MAX_REVIEWS)
     return page if isinstance(page, Refusal) else ReviewsBody(page.rows, page.next_cursor)
+
+
+async def count_reviews(services: Services, call: Call) -> TotalBody:
+    """`GET /console/api/reviews/count`: how many reviews a list has."""
+    query: CountReviewsQuery = call.query
+    scan = partial(_scan, number=call.organization.number, state=sent(query.state), assignee=sent(query.assignee))
+    return await counted(services, scan, BEYOND_ALL, held=call.turn.held)
+
+
+def _scan(
+    snapshot: Snapshot, below: bytes, count: int, *, number: int, state: str | None, assignee: str | None
+) -> Iterator[tuple[bytes, Review | None]]:
+    rows = reviews_below(snapshot, number, below, count, only_open=state == "open")
+    return ((raw_id, review if _is_meant(review, state, assignee) else None) for raw_id, review in rows)
 
 
 def _is_meant(review: Review, state: str | None, assignee: str | None) -> bool:
@@ -253,6 +266,15 @@ ROUTES: tuple[Route, ...] = (
         handler=list_reviews,
         query=ReviewsQuery,
         response=ReviewsBody,
+    ),
+    console_route(
+        operation_id="countConsoleReviews",
+        path="/reviews/count",
+        summary="Count the reviews of a list",
+        description="Up to 10,000 are looked at.",
+        handler=count_reviews,
+        query=CountReviewsQuery,
+        response=TotalBody,
     ),
     _route(
         operation_id="openReview",

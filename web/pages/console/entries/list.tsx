@@ -2,12 +2,12 @@
 /** @jsxImportSource preact */
 import { useState } from "preact/hooks";
 import { FilterBar } from "../filterbar.js";
-import { country, many } from "../format.js";
+import { count, country, many } from "../format.js";
 import { usePages } from "../lists.js";
 import { NoEffect, standingOf } from "../standing.js";
 import { useAction, useConsole, useLink, useLoad } from "../state.js";
 import { AccountLink, Button, type Column, Confirm, Dialog, Field, Id, More, Problem, Show, Table, Time, useSelection, VisitorLink } from "../ui.js";
-import type { Entry, Page, StoredList } from "../wire.js";
+import type { Entry, Page, StoredList, Total } from "../wire.js";
 import { inParts, type NewEntry, pasted, type Table as Read, tableOf } from "./csv.js";
 
 const AT_ONCE = 1000;
@@ -32,6 +32,7 @@ function Shown({ list, onChanged }: { list: StoredList; onChanged: () => void })
     [list.id, query.q],
   );
   const standing = useLoad(() => standingOf(api, environment), [environment]);
+  const counted = useLoad(async (signal) => (query.q ? api.get<Total>(`${path}/count`, { q: query.q }, signal) : undefined), [list.id, query.q]).value;
   const rows = loaded.value?.rows ?? [];
   const selection = useSelection(rows.map(({ value }) => value));
   const done = (said: string) => {
@@ -70,7 +71,7 @@ function Shown({ list, onChanged }: { list: StoredList; onChanged: () => void })
   ];
   return (
     <>
-      <p class="summary"><strong>{list.name}</strong> <span>of kind {list.kind}, {many(list.entries, "entry", "entries")}</span> <Id what="the id of the list">{list.id}</Id></p>
+      <p class="summary"><strong>{list.name}</strong> <span>of kind {list.kind}, {many(list.entries, "entry", "entries")}{counted && `, of which ${counted.is_exact ? "" : "more than "}${count(counted.count)} begin so`}</span> <Id what="the id of the list">{list.id}</Id></p>
       <p class="buttons">
         <Button judge kind="primary" onClick={() => setOpen("add")}>Add entries</Button>
         <Button judge onClick={() => setOpen("import")}>Import …</Button>

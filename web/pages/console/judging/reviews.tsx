@@ -6,13 +6,13 @@ import { ApiError } from "../api.js";
 import { Decision } from "../decision.js";
 import { client, place as placeOf } from "../eventlist.js";
 import { Filters } from "../filterbar.js";
-import { many, words } from "../format.js";
+import { many, total, words } from "../format.js";
 import { Links } from "../links.js";
 import { usePages } from "../lists.js";
 import { NoEffect, put, standingOf } from "../standing.js";
 import { useAction, useConsole, useLink, useLoad, useMayJudge, useQuery } from "../state.js";
 import { AccountLink, Button, Card, Choice, type Column, type Content, Dialog, Facts, Field, LabelBadge, More, Problem, Show, Table, Time, useSelection, Verdict, VisitorLink } from "../ui.js";
-import type { EventDetail, Label, ListStanding, Page, Review } from "../wire.js";
+import type { EventDetail, Label, ListStanding, Page, Review, Total } from "../wire.js";
 import { nameOf, type Person, takers, usePeople } from "./people.js";
 import { type Act, actOf, after, byRule, isWanted, REASONS } from "./queue.js";
 
@@ -354,6 +354,7 @@ function Closed({ people }: { people: Person[] }) {
     (page) => page.reviews,
     [query.assignee],
   );
+  const counted = useLoad((signal) => api.get<Total>("reviews/count", { state: "closed", assignee: query.assignee }, signal), [query.assignee]).value;
   const columns: Column<Review>[] = [
     { head: "Closed", cell: (row) => <a href={link("events", row.request_id)}><Time at={row.closed_at} /></a> },
     { head: "Label", cell: (row) => <LabelBadge label={row.label} reason={row.label_reason} /> },
@@ -371,7 +372,7 @@ function Closed({ people }: { people: Person[] }) {
       return <>
         <Problem error={reopen.error} />
         <Table name="Closed reviews" columns={columns} rows={rows} keyOf={(row) => row.id} empty={<p>No review was closed yet.</p>} />
-        <p class="quiet" role="status">{many(rows.length, "review")}</p>
+        <p class="quiet" role="status">{counted && counted.count > found.length ? `The newest ${found.length} of ${total(counted, "review")}.` : many(rows.length, "review")}</p>
         <Problem error={error} retry={more} />
         <More show={cursor !== undefined} busy={busy} onMore={more} />
       </>;

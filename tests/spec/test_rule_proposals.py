@@ -134,3 +134,13 @@ async def test_proposals_are_listed_on_the_command_line_beside_the_service(live:
         "rule", "proposals", live.organization.id, "--environment", "test", "--json", *live.options
     )
     assert of_test.json == {"proposals": []}
+
+
+async def test_the_history_names_who_saved_on_the_command_line_too(live: Live):
+    analyst, admin = await member(live, "analyst"), Automation(live)
+    first, second = (await rules_of(admin))["rules"]
+    assert (await save(analyst, first, second, SHADOW)).status_code == 200
+    assert (await save(admin, first, second)).status_code == 200
+    history = (await run_beside("rule", "history", live.organization.id, "--json", *live.options)).json["revisions"]
+    assert [row["name"] for row in history] == [admin.key.name, "Ada", None]
+    assert "Ada" in (await run_beside("rule", "history", live.organization.id, *live.options)).out

@@ -20,6 +20,7 @@ from svc.identify.events.listing import EVERYTHING, FACETS, KINDS, LEVELS, Filte
 from svc.identify.index import digests
 from svc.identify.index import queries as event_index
 from svc.identify.index.digests import digest_of
+from svc.identify.index.forward_queries import SearchForward
 from svc.identify.index.queries import SEGMENT_KEYS
 from svc.identify.indexing.jobs import step
 from svc.identify.model import Decision, ShadowMatch
@@ -197,6 +198,10 @@ def test_any_filter_combination_equals_a_scan_of_every_event_page_by_page(
                 every = expected(made, environment, listing._replace(offset=0))
                 monkeypatch.setattr(events, "KEYS_OF_A_LOOK", most_keys)
                 assert how_many(snapshot, environment, listing) == len(every), filters
+                bounds = (from_ms, bytes(16)), (listing.to_ms, bytes(16))
+                scope = event_index.Scope(1, ENVIRONMENTS.index(environment))
+                forward = SearchForward(snapshot, scope, digests.wanted(filters), *bounds)
+                assert [each.request_id for each in forward] == [found.request_id.bytes for found in reversed(every)]
             several += len(wanted) > 0 and len(filters.facets()) > 1
         assert several > 20, "combinations found something"
         with store.read() as snapshot:

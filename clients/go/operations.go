@@ -83,7 +83,7 @@ func (c *Client) ListEvents(ctx context.Context, query ListEventsQuery) (*Events
 	if err := c.Send(ctx, Call{
 		Method:       http.MethodGet,
 		Path:         "/events",
-		Query:        given("visitor", query.Visitor, "level", query.Level, "tag", query.Tag, "ip_address", query.IPAddress, "country", query.Country, "signal", query.Signal, "kind", query.Kind, "account_id", query.AccountID, "action", query.Action, "asn", query.ASN, "decision", query.Decision, "label", query.Label, "rule", query.Rule, "shadow", query.Shadow, "from", query.From, "to", query.To, "page", query.Page, "cursor", query.Cursor, "limit", query.Limit, "order", query.Order, "after", query.After),
+		Query:        given("visitor", query.Visitor, "level", query.Level, "tag", query.Tag, "ip_address", query.IPAddress, "country", query.Country, "signal", query.Signal, "kind", query.Kind, "account_id", query.AccountID, "action", query.Action, "asn", query.ASN, "decision", query.Decision, "label", query.Label, "rule", query.Rule, "shadow", query.Shadow, "group", query.Group, "from", query.From, "to", query.To, "page", query.Page, "cursor", query.Cursor, "limit", query.Limit, "order", query.Order, "after", query.After),
 		IsRepeatable: true,
 	}, &into); err != nil {
 		return nil, err
@@ -582,8 +582,9 @@ func (c *Client) GetRules(ctx context.Context, organizationID string, query GetR
 //
 // The whole ruleset, in force from the next request on: a rule that is not sent is gone, also one that the
 // organization started with. Send the `revision` that you read: another one is `409 revision_conflict`. A
-// condition that cannot be used is `invalid_condition`; `message` has line and column. Where the rules could cost
-// more than 2 ms of CPU an event, the first that goes beyond is `too_expensive`. Needs the role `admin`.
+// condition that cannot be used is `invalid_condition`; `message` has line and column. Only admins change active
+// rules and their order. Where the rules could cost more than 2 ms of CPU an event, the first that goes beyond is
+// `too_expensive`. Needs the role `admin`, `developer` or `analyst`.
 func (c *Client) SaveRules(ctx context.Context, organizationID string, body RulesBody, query SaveRulesQuery) (*RulesAnswer, error) {
 	var into RulesAnswer
 	if err := c.Send(ctx, Call{
@@ -614,6 +615,53 @@ func (c *Client) PreviewRules(ctx context.Context, organizationID string, body P
 		return nil, err
 	}
 	return &into, nil
+}
+
+// ListRuleProposals: list proposals of rules.
+//
+// What waits for an admin. A proposal is kept for 90 days.
+func (c *Client) ListRuleProposals(ctx context.Context, organizationID string, query ListRuleProposalsQuery) (*ProposalsBody, error) {
+	var into ProposalsBody
+	if err := c.Send(ctx, Call{
+		Method:       http.MethodGet,
+		Path:         "/management/organizations/{}/rule-proposals",
+		Segments:     []string{organizationID},
+		Query:        given("environment", query.Environment),
+		IsRepeatable: true,
+	}, &into); err != nil {
+		return nil, err
+	}
+	return &into, nil
+}
+
+// ProposeRules: propose rules to an admin.
+//
+// Nothing is in force. Refused as saving the rules would be; at most 20 wait. Needs the role `admin`, `developer`
+// or `analyst`.
+func (c *Client) ProposeRules(ctx context.Context, organizationID string, body NewProposalBody, query ProposeRulesQuery) (*ProposalBody, error) {
+	var into ProposalBody
+	if err := c.Send(ctx, Call{
+		Method:   http.MethodPost,
+		Path:     "/management/organizations/{}/rule-proposals",
+		Segments: []string{organizationID},
+		Body:     body,
+		Query:    given("environment", query.Environment),
+	}, &into); err != nil {
+		return nil, err
+	}
+	return &into, nil
+}
+
+// DismissRuleProposal: dismiss a proposal of rules.
+//
+// By an admin, or by its author. Needs the role `admin`, `developer` or `analyst`.
+func (c *Client) DismissRuleProposal(ctx context.Context, organizationID string, proposalID string, query DismissRuleProposalQuery) error {
+	return c.Send(ctx, Call{
+		Method:   http.MethodDelete,
+		Path:     "/management/organizations/{}/rule-proposals/{}",
+		Segments: []string{organizationID, proposalID},
+		Query:    given("environment", query.Environment),
+	}, nil)
 }
 
 // GetOrganizationRiskWeights: read the organization's risk weights.
@@ -978,6 +1026,22 @@ func (c *Client) CloseReview(ctx context.Context, organizationID string, reviewI
 		Path:     "/management/organizations/{}/reviews/{}/close",
 		Segments: []string{organizationID, reviewID},
 		Body:     body,
+	}, &into); err != nil {
+		return nil, err
+	}
+	return &into, nil
+}
+
+// ReopenReview: open a closed review again.
+//
+// Its label stays, on its event too, until it is closed the next time. `review.opened` is sent again. Not where
+// another one of its visitor and account is open. Needs the role `admin`, `developer` or `analyst`.
+func (c *Client) ReopenReview(ctx context.Context, organizationID string, reviewID string) (*ReviewAnswer, error) {
+	var into ReviewAnswer
+	if err := c.Send(ctx, Call{
+		Method:   http.MethodPost,
+		Path:     "/management/organizations/{}/reviews/{}/reopen",
+		Segments: []string{organizationID, reviewID},
 	}, &into); err != nil {
 		return nil, err
 	}

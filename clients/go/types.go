@@ -479,12 +479,12 @@ type Fault struct {
 	// For programs. Now one of `bad_request`, `unauthorized`, `billing_blocked`, `no_credit`, `insufficient_role`,
 	// `cross_origin_request`, `secure_connection_required`, `not_found`, `event_not_found`, `method_not_allowed`,
 	// `request_timeout`, `revision_conflict`, `sdk_key_revoked`, `proxy_key_revoked`, `key_limit`,
-	// `supplement_conflict`, `list_exists`, `list_limit`, `list_permanent`, `list_in_use`, `review_closed`,
-	// `note_limit`, `member_exists`, `member_limit`, `member_invited`, `member_suspended`, `last_admin`,
-	// `webhook_limit`, `webhook_busy`, `webhook_paused`, `webhook_unsigned`, `payload_too_large`,
-	// `unsupported_media_type`, `invalid_visitor_metadata`, `invalid_request_id`, `invalid_window`,
-	// `validation_error`, `idempotency_key_too_long`, `invalid_supplement`, `rate_limited`, `header_fields_too_large`,
-	// `internal_error`, `service_unavailable`.
+	// `supplement_conflict`, `list_exists`, `list_limit`, `list_permanent`, `list_in_use`, `proposal_limit`,
+	// `review_closed`, `review_open`, `note_limit`, `member_exists`, `member_limit`, `member_invited`,
+	// `member_suspended`, `last_admin`, `webhook_limit`, `webhook_busy`, `webhook_paused`, `webhook_unsigned`,
+	// `view_exists`, `view_limit`, `payload_too_large`, `unsupported_media_type`, `invalid_visitor_metadata`,
+	// `invalid_request_id`, `invalid_window`, `validation_error`, `idempotency_key_too_long`, `invalid_supplement`,
+	// `rate_limited`, `header_fields_too_large`, `internal_error`, `service_unavailable`.
 	Code string `json:"code"`
 	// For people: what to do about it.
 	Message string `json:"message"`
@@ -770,6 +770,16 @@ type NewNoteBody struct {
 	Text string `json:"text"`
 }
 
+// NewProposalBody is part of a request.
+type NewProposalBody struct {
+	// Of the ruleset that it was made from.
+	Revision int64 `json:"revision"`
+	// All rules, in their order, as a save takes them.
+	Rules []RuleFields `json:"rules"`
+	// Why, for admins. Default: `""`.
+	Note Optional[string] `json:"note,omitzero"`
+}
+
 // NoteBody is part of a response.
 type NoteBody struct {
 	// Id of the note.
@@ -912,6 +922,45 @@ type PreviewedRule struct {
 	Error *string `json:"error,omitzero"`
 }
 
+// ProposalBody is part of a response.
+type ProposalBody struct {
+	// Id of the proposal.
+	ID string `json:"id"`
+	// Of the ruleset that it was made from.
+	Revision int64 `json:"revision"`
+	// In their order.
+	Rules []ProposedRule `json:"rules"`
+	// Why, for admins.
+	Note string `json:"note"`
+	// When it was made.
+	CreatedAt string `json:"created_at"`
+	// The member who made it; left out where a management key did.
+	Author *string `json:"author,omitzero"`
+}
+
+// ProposalsBody is part of a response.
+type ProposalsBody struct {
+	// Oldest first: at most 20.
+	Proposals []ProposalBody `json:"proposals"`
+}
+
+// ProposedRule is part of a response.
+type ProposedRule struct {
+	// Of a rule that is new it is given by the proposal.
+	ID string `json:"id"`
+	// Its name: unique, up to 80 characters.
+	Name string `json:"name"`
+	// When it matches, in CEL (the Common Expression Language).
+	Condition string `json:"condition"`
+	// What it decides. Now one of `allow`, `block`, `challenge`, `review`.
+	Action string `json:"action"`
+	// `shadow`: it is evaluated and counted, and decides nothing. `off`: neither. Now one of `active`, `off`,
+	// `shadow`.
+	Mode string `json:"mode"`
+	// For people.
+	Note string `json:"note"`
+}
+
 // ProxyKeyBody is part of a response.
 type ProxyKeyBody struct {
 	// Its id.
@@ -1032,6 +1081,10 @@ type ReviewBody struct {
 	OpenedAt string `json:"opened_at"`
 	// The member who opened it by hand.
 	OpenedBy *string `json:"opened_by,omitzero"`
+	// When it was last opened again after it was closed; left out if never.
+	ReopenedAt *string `json:"reopened_at,omitzero"`
+	// The member who opened it again.
+	ReopenedBy *string `json:"reopened_by,omitzero"`
 	// The member who takes care of it; `null` = nobody.
 	Assignee *string `json:"assignee"`
 	// When it was closed; left out while it is open.
@@ -1711,6 +1764,8 @@ type ListEventsQuery struct {
 	Rule string
 	// With `rule`: only events that the rule matched in shadow mode instead.
 	Shadow bool
+	// Only events in which any signal of this group fired.
+	Group string
 	// Start of the window, inclusive; 24 hours before its end when left out.
 	From string
 	// End of the window, exclusive; now when left out.
@@ -1817,6 +1872,24 @@ type SaveRulesQuery struct {
 
 // PreviewRulesQuery is of PreviewRules. What is zero is left out.
 type PreviewRulesQuery struct {
+	// `live` is production, `test` staging and development.
+	Environment string
+}
+
+// ListRuleProposalsQuery is of ListRuleProposals. What is zero is left out.
+type ListRuleProposalsQuery struct {
+	// `live` is production, `test` staging and development.
+	Environment string
+}
+
+// ProposeRulesQuery is of ProposeRules. What is zero is left out.
+type ProposeRulesQuery struct {
+	// `live` is production, `test` staging and development.
+	Environment string
+}
+
+// DismissRuleProposalQuery is of DismissRuleProposal. What is zero is left out.
+type DismissRuleProposalQuery struct {
 	// `live` is production, `test` staging and development.
 	Environment string
 }

@@ -23,6 +23,7 @@ from svc.features import (
     reviews,
     rules,
     statistics,
+    views,
     visitors,
     webhooks,
     weights,
@@ -52,6 +53,7 @@ FEATURES: tuple[Feature, ...] = (
     audit.FEATURE,
     webhooks.FEATURE,
     statistics.FEATURE,
+    views.FEATURE,
     retention.FEATURE,
 )
 """In the order in which tables and routes are documented."""

@@ -16,6 +16,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from svc.http.route import Services
+from svc.http.schema import TotalBody
 from svc.identify.queries.events import UnreadableEvent
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.encodings import Cursors
@@ -89,6 +90,12 @@ async def read_behind(
     """Return the same as `slices.found_behind`, of the service's store."""
     most = MAX_LOOKED_AT if most is None else most
     return await found_behind(services.world, services.store, scan, start, limit, most=most, held=held)
+
+
+async def counted(services: Services, scan: Scan[P, R | None], start: P, *, held: Held = nullcontext) -> TotalBody:
+    """Return how many rows a list has, up to `MAX_LOOKED_AT`; no more of them are looked at."""
+    found, resume = await read_behind(services, scan, start, MAX_LOOKED_AT, held=held)
+    return TotalBody(count=len(found), is_exact=resume is None)
 
 
 def encoded(scan: Scan[P, T | None], make: Callable[[T], msgspec.Struct]) -> Scan[P, Any]:

@@ -24,6 +24,7 @@ from svc.identify.events.event_row import (
 from svc.identify.events.listing import KINDS, MAX_TAG_LENGTH, Asked
 from svc.identify.model import LABELS, RULE_ACTIONS, Label, LabelReason, Level, Verdict
 from svc.identify.scoring.signals import CATALOGUE as SIGNALS
+from svc.identify.scoring.signals import GROUPS
 from svc.identify.velocity.counts import ACCOUNT_ID_FORM, ACTION_FORM
 from svc.kernel.access.credentials import redact
 from svc.kernel.values.fields import (
@@ -186,6 +187,10 @@ class FiltersQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     shadow: Annotated[
         bool | UnsetType, about("With `rule`: only events that the rule matched in shadow mode instead.", False)
     ] = UNSET
+    group: (
+        Annotated[str, about("Only events in which any signal of this group fired.", "vpn", form={"enum": [*GROUPS]})]
+        | UnsetType
+    ) = UNSET
 
     def asked(self) -> Asked:
         """Return the filters as they were sent."""
@@ -231,6 +236,13 @@ class ListEventsQuery(EventsWindowQuery, frozen=True, forbid_unknown_fields=True
     def asked(self) -> Asked:
         """Return the filters, the order and the cursor of the feed as they were sent."""
         return super().asked()._replace(order=sent(self.order), after=sent(self.after))
+
+
+class TotalBody(msgspec.Struct, frozen=True, kw_only=True):
+    """How many rows a list has, on all of its pages."""
+
+    count: Annotated[int, about("Those that all filters leave, at most 10,000.", 540)]
+    is_exact: Annotated[bool, about("`false` where there may be more.", True)]
 
 
 class EventsAnswer(msgspec.Struct, frozen=True, kw_only=True):

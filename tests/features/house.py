@@ -80,6 +80,11 @@ BODIES: dict[str, Callable[[Names], Any]] = {
     "updateWebhook": lambda _: {"description": "changed"},
     "revokeBrowserKeys": lambda _: {"from": "2026-01-01T00:00:00Z"},
     "saveRules": lambda names: {"revision": int(names["revision"]), "rules": [RULE]},
+    "proposeRules": lambda _: {"revision": 0, "rules": [RULE]},
+    "readConsoleStandings": lambda names: {"visitors": [names["visitor_id"]], "accounts": [names["account_id"]]},
+    "createConsoleView": lambda names: {
+        "name": names["visitor_id"], "screen": "events", "query": {"account_id": names["account_id"]}, "is_shared": True
+    },
     "previewRules": lambda _: {"rules": [RULE]},
     "checkConsoleRules": lambda _: {"rules": [RULE]},
     "saveOrganizationRiskWeights": lambda _: WEIGHTS,
@@ -306,7 +311,7 @@ class House:
 
 
 LAST = (
-    "changePassword", "offerTotp", "confirmTotp", "closeReview", "removeListEntries", "deleteList",
+    "changePassword", "offerTotp", "confirmTotp", "closeReview", "reopenReview", "removeListEntries", "deleteList",
     "deleteVisitorNote", "deleteAccountNote", "restoreOrganizationRiskWeights", "restoreSdkKeyRiskWeights",
     "revokeSdkKey", "revokeProxyKey", "deleteWebhook", "eraseVisitor", "eraseAccount", "removeMember", "signOut",
 )  # fmt: skip

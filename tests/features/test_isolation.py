@@ -8,6 +8,7 @@ the other is in it, and every row of the other stays as it is.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -52,12 +53,13 @@ OF_QUERY = {
 """Parameter of a query -> what it names."""
 NO_SUBJECT = frozenset(
     ("level", "country", "signal", "kind", "action", "asn", "decision", "label", "from", "to", "page", "limit", "order",
-     "environment", "min_visitors", "min_accounts", "sort", "network", "state", "step", "format", "before", "shadow")
+     "environment", "min_visitors", "min_accounts", "sort", "network", "state", "step", "format", "before", "shadow",
+     "group")
 )  # fmt: skip
 CURSORS = ("cursor", "after")
 OF_EVERYBODY = {"getVerdictKeys": "public keys, for whoever holds a verdict"}
 """Routes that show something of an organization to all."""
-OWN_WORDS = {"identify", "addListEntries"}
+OWN_WORDS = {"identify", "addListEntries", "createConsoleView"}
 """Routes to which every name is a word of the caller's own, and makes something new."""
 UNENDING = {"streamEvents"}
 SESSIONS = {"signOut", "changePassword", "offerTotp", "confirmTotp", "signIn", "acceptInvitation"}
@@ -93,9 +95,17 @@ def questions(route: Route, under: str, own: Names, others: Names) -> list[tuple
 def said(response: httpx.Response, asked: Asked) -> tuple[int, bytes]:
     """Status and body, without the request id and without what the request itself says."""
     body = response.content.replace(response.headers["x-request-id"].encode(), b"")
-    for text in sorted({*asked.path.split("/"), *asked.query.values()}, key=len, reverse=True):
+    for text in sorted({*asked.path.split("/"), *asked.query.values(), *words(asked.body)}, key=len, reverse=True):
         body = body.replace(text.encode(), b"") if len(text) > 5 else body
     return response.status_code, body
+
+
+def words(body: Any) -> Iterator[str]:
+    """Every text of a body."""
+    if isinstance(body, str):
+        yield body
+    for inner in body.values() if isinstance(body, dict) else body if isinstance(body, list) else ():
+        yield from words(inner)
 
 
 async def two_houses(live: Live) -> tuple[House, House]:

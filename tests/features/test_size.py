@@ -36,15 +36,18 @@ READS = 1_000
 OF_PAGES, OF_ONE = 18_000, 2_500
 MORE_READS = {
     **dict.fromkeys(("listAccounts", "listVisitors", "listConsoleAccounts", "listSeenConsoleVisitors"), OF_PAGES),
-    **dict.fromkeys(("getAccount", "getVisitor", "getConsoleAccount", "getConsoleLinks", "searchConsole"), OF_ONE),
+    **dict.fromkeys(("getAccount", "getVisitor", "getConsoleAccount", "searchConsole"), OF_ONE),
+    "getConsoleLinks": 10_000,  # 4,000 events, and where the index has those of up to 100
     "listReviews": 10_000,  # 5,000 are looked at for an assignee, each by two rows
     **dict.fromkeys(("countBrowserKeys", "revokeBrowserKeys"), 4_000),  # every visitor
-    "getConsoleNetworks": OF_ONE,
+    **dict.fromkeys(("getConsoleNetworks", "getConsoleActions"), OF_ONE),
     "getWeightsSuggestion": 20_000,  # labeled events, and who they are of
     "previewRules": 45_000,  # 10,000 events, each with its visitor and account
     "previewWeights": 12_000,
     "exportConsoleEvents": 25_000,
     "exportConsoleEntries": 6_000,
+    "countConsoleEntries": 6_000,  # as many as one list has, up to 10,000
+    "countConsoleReviews": 10_000,  # 5,000 of two rows each are about as much
 }
 """Of those that look at many events: 10,000 for a page of whom was seen, 2,000 of one visitor or account."""
 MAX_BYTES = 1 << 20
@@ -54,7 +57,7 @@ VALUES = {
     "level": "high", "country": "GB", "signal": "tor", "kind": "human", "action": "sign_up", "asn": "64512",
     "decision": "review", "label": "fraud", "limit": "200", "order": "oldest", "sort": "events", "state": "open",
     "min_visitors": "2", "min_accounts": "2", "step": "day", "before": "100", "page": "2", "q": "user-",
-    "from": "2026-01-02T00:00:00Z", "shadow": "true",
+    "from": "2026-01-02T00:00:00Z", "shadow": "true", "group": "vpn",
 }  # fmt: skip
 """Parameter -> a value that finds something, or has to look at much."""
 OTHER_VALUES = {("getConsoleStanding", "kind"): "visitor", ("listConsoleRevisions", "limit"): "20"}

@@ -49,6 +49,7 @@ UNKNOWN = {
     "webhook_id": "whk_" + NOBODY,
     "visitor_id": NOBODY,
     "list_id": "lst_" + NOBODY,
+    "proposal_id": "prop_" + NOBODY,
     "member_id": "mem_" + NOBODY,
     "account_id": NOBODY,
     "request_id": "019b76da-a800-7000-8000-000000000000",
@@ -91,6 +92,8 @@ CASES: dict[str, Case] = {
     "redeliverWebhook": Case({"event_id": "{event_id}"}, refused_path=UNKNOWN),
     "revokeBrowserKeys": Case({"from": "2026-01-01T00:00:00Z"}, refused_body={"from": "soon"}),
     "saveRules": Case({"revision": 0, "rules": []}, refused_body={"revision": 7, "rules": []}),
+    "proposeRules": Case({"revision": 0, "rules": []}, refused_body={"revision": -1, "rules": []}),
+    "dismissRuleProposal": Case(refused_path=UNKNOWN),
     "createList": Case({"name": "vip", "kind": "account"}, refused_body={"name": "blocked_visitors", "kind": "tag"}),
     "updateList": Case({"name": "best"}, refused_path=UNKNOWN),
     "deleteList": Case(refused_path=UNKNOWN),
@@ -100,6 +103,7 @@ CASES: dict[str, Case] = {
     "openReview": Case({"request_id": "{request_id}"}, refused_body={"request_id": "x"}),
     "assignReview": Case({"assignee": "{member_id}"}, refused_body={"assignee": "mem_" + NOBODY}),
     "closeReview": Case({"label": "fraud", "label_reason": "bot"}, refused_path=UNKNOWN),
+    "reopenReview": Case(refused_path=UNKNOWN),
     "createVisitorNote": Case({"text": "hidden"}, refused_path=UNKNOWN),
     "deleteVisitorNote": Case(refused_path=UNKNOWN),
     "createAccountNote": Case({"text": "hidden"}, refused_path=UNKNOWN),
@@ -137,6 +141,7 @@ class Scene:
             "request_id": self._request,
             "account_id": self._account,
             "review_id": self._review,
+            "proposal_id": self._proposal,
             "note_id": self._note,
         }
         self._about = ""
@@ -145,7 +150,10 @@ class Scene:
     async def things(self, route: Route, body: object) -> dict[str, str]:
         """What the path and the body name, made for them."""
         names = re.findall(r"\{(\w+)\}", route.path + str(body))
-        return {name: await self._make[name]() for name in names if name != "organization_id"}
+        made = {name: await self._make[name]() for name in names if name != "organization_id"}
+        if route.operation_id == "reopenReview":
+            await self.admin("POST", f"/reviews/{made['review_id']}/close", {"label": "fraud"})
+        return made
 
     async def ask(self, route: Route, things: dict[str, str], body: dict[str, Any] | None) -> httpx.Response:
         path = route.path.partition("{organization_id}")[2]
@@ -200,6 +208,9 @@ class Scene:
         answer = (await visit(self.live, public, account_id=f"user {len(self.records())}")).json()
         opened = await self.admin("POST", "/reviews", {"request_id": answer["request_id"]})
         return opened.json()["review"]["id"]
+
+    async def _proposal(self) -> str:
+        return (await self.admin("POST", "/rule-proposals", {"revision": 0, "rules": []})).json()["id"]
 
     async def _note(self) -> str:
         """About whom the path names before."""

@@ -8,13 +8,16 @@ from typing import Any
 import msgspec
 import pytest
 
+from svc.features.events import console_routes
 from svc.features.statistics import routes as statistics
+from svc.identify.queries import events as queries
 from svc.identify.queries.events import put_event
 from svc.identify.recording.visitors import counted
 from svc.identify.records import Event
 from svc.identify.tables import EVENTS
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.tenants.jobs import holding, keep
+from svc.kernel.work import slices
 from tests.spec.automation import Automation
 from tests.spec.console import Console
 from tests.spec.responses import DRIVEN, HEADLESS, TOO_LITTLE, assert_error, assert_invalid, visit
@@ -231,3 +234,81 @@ async def test_decisions_are_counted_and_networks_are_those_of_the_newest_events
         await console.get("/networks", from_="2020-01-01T00:00:00Z"),
         422, "invalid_window", ("from", "out_of_range", "query"),
     )  # fmt: skip
+
+
+async def test_a_list_says_how_many_events_it_has(live: Live, monkeypatch: pytest.MonkeyPatch):
+    """As many as its pages together, by each filter; beyond the bound, that there are more."""
+    console = Console(live)
+    await busy(live)
+    for query in (
+        {},
+        {"level": "medium"},
+        {"tag": "ada"},
+        {"kind": "human", "level": "low"},
+        {"group": "bot"},
+        {"group": "bot", "tag": "ada"},
+        {"signal": "headless"},
+        {"from_": "2026-01-01T02:00:00Z", "to": "2026-01-01T05:00:00Z"},
+        {"decision": "block"},
+    ):
+        rows = (await console.seen("/events", limit=200, **query))["rows"]
+        assert await console.seen("/events/count", **query) == {"count": len(rows), "is_exact": True}, query
+    groups = [{one["signal"] for one in row["triggers"]} for row in (await console.seen("/events", limit=50))["rows"]]
+    found = (await console.seen("/events", limit=50, group="bot"))["rows"]
+    assert len(found) == sum("bot" in one for one in groups) > 1
+    assert await console.seen("/events/count", environment="staging") == {"count": 0, "is_exact": True}
+    monkeypatch.setattr(console_routes, "MAX_TOTAL", 4)
+    assert await console.seen("/events/count") == {"count": 4, "is_exact": False}
+    assert await console.seen("/events/count", tag="ada") == {"count": 1, "is_exact": True}
+
+
+async def test_a_count_ends_where_it_has_looked_at_enough(live: Live, monkeypatch: pytest.MonkeyPatch):
+    console = Console(live)
+    await busy(live)
+    monkeypatch.setattr(queries, "KEYS_OF_A_LOOK", 1)
+    monkeypatch.setattr(slices, "MAX_AT_ONCE", 1)
+    assert await console.seen("/events/count") == {"count": 6, "is_exact": True}
+    monkeypatch.setattr(queries, "MAX_LOOKS", 2)
+    seen = await console.seen("/events/count")
+    assert seen["count"] < 6
+    assert not seen["is_exact"]
+
+
+async def test_a_count_refuses_what_a_list_refuses(live: Live):
+    console = Console(live)
+    for query, field in (({"group": "none"}, "group"), ({"country": "GBR"}, "country"), ({"shadow": "true"}, "rule")):
+        for path in ("/events", "/events/count"):
+            issue = "required" if field == "rule" else "invalid_value"
+            assert_invalid(await console.get(path, **query), field, issue, "query")
+    for path in ("/events/count", "/actions"):
+        refused = await console.get(path, from_="2020-01-01T00:00:00Z")
+        assert_error(refused, 422, "invalid_window", ("from", "out_of_range", "query"))
+        assert_invalid(await console.get(path, page=2), "page", "unknown_field", "query")
+
+
+async def test_actions_are_counted_over_the_whole_window(live: Live, monkeypatch: pytest.MonkeyPatch):
+    """Also what a backend sets afterwards; those of another time or environment are not counted."""
+    console = Console(live)
+    (_, public), (_, secret) = live.issue(), live.issue("secret")
+    made: list[str] = []
+    for action in ("log_in", "sign_up", "log_in", None, "log_in"):
+        given = {} if action is None else {"action": action}
+        made.append((await visit(live, public, **given)).json()["request_id"])
+        live.clock.advance(hours=1)
+    seen = await console.seen("/actions", environment="development")
+    assert seen == {
+        "actions": [{"action": "log_in", "count": 3}, {"action": "sign_up", "count": 1}],
+        "is_complete": True,
+    }
+    changed = await live.client.patch(
+        f"/api/v1/events/{made[3]}", json={"action": "sign_up"}, headers={"x-api-key": secret}
+    )
+    assert changed.status_code == 200, changed.text
+    seen = await console.seen("/actions", environment="development", from_="2026-01-01T01:30:00Z")
+    assert [(one["action"], one["count"]) for one in seen["actions"]] == [("log_in", 2), ("sign_up", 1)]
+    assert await console.seen("/actions") == {"actions": [], "is_complete": True}
+    monkeypatch.setattr(queries, "KEYS_OF_A_LOOK", 1)
+    monkeypatch.setattr(slices, "MAX_AT_ONCE", 1)
+    monkeypatch.setattr(statistics, "MAX_ACTION_LOOKS", 1)
+    seen = await console.seen("/actions", environment="development")
+    assert (seen["is_complete"], "since" in seen) == (False, True)

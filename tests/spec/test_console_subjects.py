@@ -192,7 +192,7 @@ async def test_an_account_is_read_with_its_events_and_what_changed(live: Live, p
 # Links
 
 
-async def test_links_are_followed_for_two_steps(live: Live, public: str):
+async def test_links_are_followed_from_accounts_to_visitors_and_back(live: Live, public: str):
     farm, family, _ = await shop(live, public)
     console = Console(live)
     seen = await console.seen("/links", visitor=farm)
@@ -200,17 +200,39 @@ async def test_links_are_followed_for_two_steps(live: Live, public: str):
     assert steps[("visitor", farm)] == 0
     assert {each for each, step in steps.items() if step == 1} == {("account", f"acc-{n}") for n in (1, 2, 3)}
     assert [kind for (kind, _), step in steps.items() if step == 2] == ["visitor"]
-    assert ("account", "family") not in steps, "three steps away"
-    assert len(seen["links"]) == 4
+    assert steps["account", "family"] == 3, "an account of a linked visitor"
+    assert len(seen["links"]) == 6
     assert seen["is_complete"] is True
     around = await console.seen("/links", account="family")
-    assert {(node["kind"], node["steps"]) for node in around["nodes"]} == {
+    assert {(node["kind"], node["steps"]) for node in around["nodes"]} >= {
         ("account", 0), ("visitor", 1), ("account", 2),
     }  # fmt: skip
     assert around["links"][0].keys() == {"visitor_id", "account_id", "events", "first_seen_at", "last_seen_at"}
     assert family in {node["id"] for node in around["nodes"]}
     alone = await console.seen("/links", account="nobody")
     assert (len(alone["nodes"]), alone["links"]) == (1, [])
+
+
+@pytest.mark.slow(0.3)
+async def test_a_ring_is_whole_from_whichever_of_it_one_begins(
+    live: Live, public: str, monkeypatch: pytest.MonkeyPatch
+):
+    """Twelve accounts on three devices, which share one account from device to device."""
+    devices: list[str] = []
+    for device in range(3):
+        for account in range(4 * device, 4 * device + 5):
+            seen = await came(live, public, f"ring-{account % 12}", 10 + device)
+        devices.append(seen["visitor_id"])
+    console = Console(live)
+    ring = {("account", f"ring-{number}") for number in range(12)} | {("visitor", device) for device in devices}
+    for query in ({"visitor": devices[0]}, {"account": "ring-0"}, {"account": "ring-6"}):
+        found = await console.seen("/links", **query)
+        assert {(node["kind"], node["id"]) for node in found["nodes"]} == ring, query
+        assert max(node["steps"] for node in found["nodes"]) <= 4
+        assert len({(link["visitor_id"], link["account_id"]) for link in found["links"]}) == 15
+        assert found["is_complete"] is True
+    monkeypatch.setattr(links, "MAX_EVENTS", 3)
+    assert (await console.seen("/links", account="ring-6"))["is_complete"] is False
 
 
 async def test_links_end_at_a_bound_and_say_so(live: Live, public: str, monkeypatch: pytest.MonkeyPatch):

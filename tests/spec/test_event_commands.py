@@ -184,6 +184,7 @@ def test_no_command_moves_the_cursor_of_a_terminal(run: Run, shop: Shop):
         ("--tag", "CART", []),
         ("--ip", "203.0.114.7", [1]),
         ("--signal", "automation", [2]),
+        ("--group", "bot", [2, 3]),
         ("--country", "zz", []),
         ("--environment", "development", []),
     ],
@@ -194,6 +195,10 @@ def test_each_filter_shows_its_matching_events(run: Run, shop: Shop, option: str
     assert ids(found) == shop.rows_with(*places)
     exported = run("export", "events", shop.organization, option, value).out
     assert ids(lines(exported)) == shop.rows_with(*places)[::-1]
+    assert run("events", "count", shop.organization, option, value, "--json").json == {"count": len(places)}
+    said = run("events", "count", shop.organization, option, value)
+    assert said.out == f"{len(places)} event{'s' * (len(places) != 1)}\n"
+    assert ("Nothing was found in" in said.err) == (not places)
 
 
 def test_filters_and_the_window_are_combined(run: Run, shop: Shop):
@@ -215,6 +220,7 @@ def test_filters_and_the_window_are_combined(run: Run, shop: Shop):
         ("--ip", "1.2.3"),
         ("--country", "Germany"),
         ("--signal", "color"),
+        ("--group", "color"),
         ("--kind", "cat"),
         ("--level", "extreme"),
         ("--limit", "0"),

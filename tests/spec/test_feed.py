@@ -169,7 +169,7 @@ async def test_a_feed_takes_no_filter_on_what_an_event_may_get_later(live: Live,
 
 def test_every_filter_of_lists_works_in_a_feed_or_is_refused_by_name():
     """A new filter is to be put on one side: whether an event may get it after it was given out."""
-    works = {"visitor", "level", "ip_address", "country", "signal", "kind", "asn", "decision"}
+    works = {"visitor", "level", "ip_address", "country", "signal", "kind", "asn", "decision", "group"}
     assert works.isdisjoint(NOT_WITH_ORDER)
     assert set(FILTERS) <= works | set(NOT_WITH_ORDER)
 

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.only_on("lmdb", "it opens no store")
 SHELL_ENDS = (">>", "|", ">")
 SAME_COMMAND = {"visitor export": ["export", "visitor"]}
 VERBS = {
-    *("Add", "Check", "Compact", "Confirm", "Copy", "Create", "Delete", "Do", "Drop", "Erase", "Explain"),
+    *("Add", "Check", "Compact", "Confirm", "Copy", "Count", "Create", "Delete", "Do", "Drop", "Erase", "Explain"),
     *("Export", "Fetch", "Follow", "Give", "Go", "Import", "Include", "Invite", "Issue", "Keep", "Label", "Let"),
     *("List", "Look", "Make", "Manage", "Print", "Put", "Queue", "Rebuild", "Receive", "Remove", "Replace"),
     *("Revoke", "Rewrite", "Run", "Say", "Serve", "Set", "Show", "Sign", "Start", "Stop", "Suggest", "Take"),
@@ -167,7 +167,7 @@ def completed(*words: str) -> list[str]:
 def test_tab_completes_commands_options_and_choices():
     assert completed("do") == ["docs", "doctor"]
     assert completed("--ver") == ["--version"]
-    assert completed("events", "") == ["get", "list", "tail"]
+    assert completed("events", "") == ["count", "get", "list", "tail"]
     assert completed("completion", "") == list(SHELLS)
     assert "--since" in completed("events", "list", "--s")
     assert completed("webhook", "trigger", "visitor") == ["visitor.suspect"]

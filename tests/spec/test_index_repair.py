@@ -15,7 +15,8 @@ import structlog
 from svc.features.checks.invariants import violations
 from svc.features.erasure.visitors import purge_event
 from svc.features.feed.feed import HOLD_MS
-from svc.identify.index.queries import FIRST_PART, SLOTS, SMALL, digests, part_of
+from svc.identify.index.digests import digests
+from svc.identify.index.queries import FIRST_PART, SLOTS, SMALL, part_of
 from svc.identify.indexing import indexer
 from svc.identify.indexing import jobs as indexing
 from svc.identify.indexing import repair_jobs as index_repair

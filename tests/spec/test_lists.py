@@ -927,3 +927,35 @@ async def test_an_entry_that_comes_between_the_phases_of_a_group_is_seen(live: L
     await add(admin, made, "user-1")
     settled = store.engine.write(group.settle)
     assert (settled.outcomes, settled.repeated) == ([True], [0])
+
+
+async def test_the_entries_of_some_visitors_and_accounts_are_read_at_once(live: Live):
+    admin = Automation(live)
+    lists = {each["name"]: each["id"] for each in (await admin("GET", "/lists")).json()["lists"]}
+    for name, value in (("blocked_accounts", "a"), ("trusted_accounts", "b"), ("blocked_visitors", "0" * 20)):
+        given = {"entries": [{"value": value, "note": name}]}
+        assert (await admin("POST", f"/lists/{lists[name]}/entries", given)).status_code == 200
+    path, key = "/console/api/standing", {"x-api-key": admin.secret}
+    asked = {"visitors": ["0" * 20, "1" * 20], "accounts": ["a", "b", "c"]}
+    seen = (await live.client.post(path, json=asked, headers=key)).json()["entries"]
+    assert sorted((each["list"], each["list_id"], each["entry"]["value"], each["entry"]["note"]) for each in seen) == [
+        ("blocked_accounts", lists["blocked_accounts"], "a", "blocked_accounts"),
+        ("blocked_visitors", lists["blocked_visitors"], "0" * 20, "blocked_visitors"),
+        ("trusted_accounts", lists["trusted_accounts"], "b", "trusted_accounts"),
+    ]
+    assert (await live.client.post(path, json={}, headers=key)).json() == {"entries": []}
+    too_many = await live.client.post(path, json={"accounts": ["a"] * 101}, headers=key)
+    assert_error(too_many, 422, "validation_error", ("accounts", "too_long", "body"))
+
+
+async def test_a_list_says_how_many_entries_begin_so(live: Live):
+    admin = Automation(live)
+    made = (await admin("POST", "/lists", {"name": "vip", "kind": "account"})).json()["id"]
+    for value, expires_at in (("user-1", None), ("user-2", None), ("anna", None), ("user-3", "2026-01-01T00:00:01Z")):
+        given = {"entries": [{"value": value, "expires_at": expires_at}]}
+        assert (await admin("POST", f"/lists/{made}/entries", given)).status_code == 200
+    live.clock.advance(seconds=2)
+    path, key = f"/console/api/lists/{made}/count", {"x-api-key": admin.secret}
+    for query, count in (("", 3), ("?q=user-", 2), ("?q=x", 0)):
+        assert (await live.client.get(path + query, headers=key)).json() == {"count": count, "is_exact": True}
+    assert_error(await live.client.get(path.replace(made, "lst_x"), headers=key), 404, "not_found")

@@ -381,7 +381,11 @@ async def test_a_member_signs_in_so_many_times_in_the_life_of_an_attempt_at_most
 
 
 @pytest.mark.parametrize(
-    "page", ["/console#/events?action=sign_up", "/console#/visitor/Abc%2Fd", "/console", "/console/x-1#/live"]
+    "page",
+    [
+        *("/console#/events?action=sign_up", "/console#/visitor/Abc%2Fd", "/console", "/console/x-1#/live"),
+        "/console#/view/view_0qppzPLvL54VURDkQrfS",
+    ],
 )
 async def test_15_4_the_page_that_was_asked_for_is_shown_after_signing_in(scene: Scene, page: str):
     browser = Browser(scene.live, https=True)

@@ -10,8 +10,10 @@ from urllib.parse import quote
 import httpx
 import pytest
 
+from svc.features.reviews.reviews import MAX_TOLD
 from svc.features.reviews.tables import NOTES, OPEN_CASES, OPEN_REVIEWS, REVIEWS, SUBJECT_REVIEWS
 from svc.features.webhooks.tables import WEBHOOK_EVENTS
+from svc.http import listing
 from svc.kernel.store.steps import STEP_ROWS
 from tests.spec.automation import Automation
 from tests.spec.people import add_member, came_in
@@ -53,6 +55,9 @@ class Shop:
 
     async def close(self, review: dict[str, Any], **fields: Any) -> httpx.Response:
         return await self.admin("POST", f"/reviews/{review['id']}/close", fields)
+
+    async def reopen(self, review: dict[str, Any]) -> httpx.Response:
+        return await self.admin("POST", f"/reviews/{review['id']}/reopen")
 
 
 @pytest.fixture
@@ -280,6 +285,100 @@ async def test_a_review_may_be_closed_when_its_event_is_not_readable_any_more(sh
     assert await shop.reviews() == [], "400 days after it was opened"
     for table in (REVIEWS, OPEN_REVIEWS, OPEN_CASES, SUBJECT_REVIEWS):
         assert shop.live.contents()[table.name] == []
+
+
+async def test_a_list_of_reviews_says_how_many_it_has(shop: Shop, monkeypatch: pytest.MonkeyPatch):
+    await shop.review_all()
+    for account in ("a", "b", "c"):
+        await shop.visit(account)
+    (review, *_) = await shop.reviews()
+    await shop.close(review, label="fraud")
+    path, key = "/console/api/reviews/count", {"x-api-key": shop.admin.secret}
+    counts = {"": 3, "?state=open": 2, "?state=closed": 1, f"?assignee={NOBODY}": 0, "?assignee=none": 3}
+    for query, count in counts.items():
+        seen = (await shop.live.client.get(path + query, headers=key)).json()
+        assert seen == {"count": count, "is_exact": True}, query
+    monkeypatch.setattr(listing, "MAX_LOOKED_AT", 2)
+    assert (await shop.live.client.get(path, headers=key)).json() == {"count": 2, "is_exact": False}
+    assert_error(
+        await shop.live.client.get(path + "?state=lost", headers=key),
+        422, "validation_error", ("state", "invalid_value", "query"),
+    )  # fmt: skip
+
+
+# 15.5: opened again
+
+
+async def test_a_closed_review_is_opened_again_and_its_label_stays_until_the_next_close(shop: Shop):
+    await shop.review_all()
+    answer = await shop.visit("a")
+    (review,) = await shop.reviews()
+    assert_error(await shop.reopen(review), 409, "review_open")
+    closed = (await shop.close(review, label="fraud", label_reason="bot", note="Same card.")).json()["review"]
+    shop.live.clock.advance(seconds=9)
+    again = await shop.reopen(review)
+    assert again.status_code == 200, again.text
+    del closed["closed_at"]
+    assert again.json()["review"] == {**closed, "state": "open", "reopened_at": "2026-01-01T00:00:10.000Z"}
+    assert await shop.reviews("?state=open") == [again.json()["review"]]
+    assert (await event_of(shop.live, shop.secret, answer))["label"] == "fraud"
+    assert faults(shop.live) == []
+    await shop.visit("a")
+    assert len(await shop.reviews()) == 1, "it is the open one of its visitor and account"
+    assert (await shop.close(review, label="legitimate")).status_code == 200
+    event = await event_of(shop.live, shop.secret, answer)
+    assert (event["label"], event.get("label_reason")) == ("legitimate", None)
+    (ended,) = await shop.reviews("?state=closed")
+    assert (ended["label"], "note" in ended, ended["reopened_at"]) == ("legitimate", False, "2026-01-01T00:00:10.000Z")
+    assert faults(shop.live) == []
+
+
+async def test_a_review_is_not_opened_again_beside_another_one_nor_any_number_of_times(shop: Shop):
+    await shop.review_all()
+    await shop.visit("a")
+    (review,) = await shop.reviews()
+    await shop.close(review, label="fraud")
+    await shop.visit("a")
+    before = shop.live.contents()
+    assert_error(await shop.reopen(review), 409, "review_open")
+    assert_error(await shop.reopen({"id": "rev_x"}), 404, "not_found")
+    assert shop.live.contents() == before
+    (other,) = await shop.reviews("?state=open")
+    await shop.close(other, label="fraud")
+    for _ in range(MAX_TOLD // 2):
+        assert (await shop.reopen(review)).status_code == 200
+        assert (await shop.close(review, label="fraud")).status_code == 200
+    assert_error(await shop.reopen(review), 429, "rate_limited")
+    assert faults(shop.live) == []
+    shop.live.clock.advance(hours=24 * 30, seconds=1)
+    shop.admin = Automation(shop.live)
+    assert (await shop.reopen(review)).status_code == 200
+
+
+async def test_who_opened_it_again_is_told_and_webhooks_of_every_round_are_erased(tmp_path: Path):
+    async with subscribing(tmp_path) as subscriber:
+        shop = Shop(subscriber.live)
+        endpoint, _ = await subscriber.create(events=["review.opened", "review.closed"])
+        await shop.review_all()
+        answer = await shop.visit("a")
+        (review,) = await shop.reviews()
+        analyst = await came_in(subscriber.live, "analyst")
+        path = f"/console/api/management/organizations/{subscriber.live.organization.id}/reviews/{review['id']}"
+        for _ in range(2):
+            subscriber.live.clock.advance(seconds=1)
+            assert (await analyst("POST", f"{path}/close", {"label": "fraud"})).status_code == 200
+            subscriber.live.clock.advance(seconds=1)
+            reopened = await analyst("POST", f"{path}/reopen")
+            assert reopened.status_code == 200, reopened.text
+        assert reopened.json()["review"]["reopened_by"].startswith("mem_")
+        await at_rest()
+        sent = sorted(each["type"] for each in told(subscriber))
+        assert sent == ["review.closed"] * 2 + ["review.opened"] * 3
+        assert (await subscriber.patch(endpoint, paused=True)).status_code == 200
+        assert len(subscriber.live.contents()[WEBHOOK_EVENTS.name]) == 5
+        assert (await shop.admin("DELETE", f"/visitors/{answer['visitor_id']}")).status_code == 204
+        assert subscriber.live.contents()[WEBHOOK_EVENTS.name] == []
+        assert faults(subscriber.live) == []
 
 
 # 14.4: webhooks

@@ -171,6 +171,10 @@ async def _label(subscriber: Subscriber, secret: str) -> None:
     live, admin = subscriber.live, Automation(subscriber.live)
     rules = [{"name": "b", "condition": 'present("account.id")', "action": "review"}]
     assert (await admin("PUT", "/rules", {"revision": 1, "rules": rules})).is_success
+    assert (await admin("POST", "/rule-proposals", {"revision": 2, "rules": rules})).is_success
+    view = {"name": "VPN", "screen": "events", "query": {"group": "vpn"}, "is_shared": True}
+    saved = await live.client.post("/console/api/views", json=view, headers={"x-api-key": admin.secret})
+    assert saved.is_success, saved.text
     answer = await live.identify(subscriber.production, report(5), account_id="user-8271")
     label = await live.client.patch(
         f"/api/v1/events/{answer.json()['request_id']}",

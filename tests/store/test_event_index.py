@@ -19,7 +19,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from svc.features.checks.invariants import violations
 from svc.features.erasure.visitors import events_of, purge_event
 from svc.identify.events.listing import FACETS, Filters, Listing, Position
-from svc.identify.index.queries import SLOTS, SMALL, Scope, digests, scope_of
+from svc.identify.index.digests import digests
+from svc.identify.index.queries import SLOTS, SMALL, Scope, scope_of
 from svc.identify.indexing import jobs as indexing
 from svc.identify.indexing.jobs import poll, step
 from svc.identify.model import Decision, ShadowMatch

@@ -15,7 +15,7 @@ import pytest
 from svc.features.checks.invariants import violations
 from svc.features.organizations.jobs import create_organization
 from svc.identify.events.listing import KINDS, LEVELS, Listing
-from svc.identify.index.queries import digests
+from svc.identify.index.digests import digests
 from svc.identify.model import EventSignal, Verdict
 from svc.identify.queries.events import event_by_request, put_event
 from svc.identify.recording.visitors import counted

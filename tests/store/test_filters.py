@@ -17,16 +17,21 @@ import pytest
 from svc.features.checks.invariants import violations
 from svc.features.erasure.visitors import purge_event
 from svc.identify.events.listing import EVERYTHING, FACETS, KINDS, LEVELS, Filters, Listing, Position
+from svc.identify.index import digests
 from svc.identify.index import queries as event_index
-from svc.identify.index.queries import SEGMENT_KEYS, digest_of
+from svc.identify.index.digests import digest_of
+from svc.identify.index.forward_queries import SearchForward
+from svc.identify.index.queries import SEGMENT_KEYS
 from svc.identify.indexing.jobs import step
 from svc.identify.model import Decision, ShadowMatch
-from svc.identify.queries.events import EventMatch, event_page, positions, read
+from svc.identify.queries import events
+from svc.identify.queries.events import EventMatch, event_page, positions, put_event, read
 from svc.identify.records import Event
+from svc.identify.scoring.signals import CATALOGUE
 from svc.identify.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.store import Store
-from svc.kernel.values.fields import ENVIRONMENTS
+from svc.kernel.values.fields import ENVIRONMENTS, Environment
 from tests.store.test_events import ADDRESSES, SIGNALS, TAGS, VISITORS, event, filled_store, fired, uuid
 from tests.support.worlds import EPOCH_MS
 
@@ -44,6 +49,7 @@ CHOICES: dict[str, tuple[str | None, ...]] = {
     "kind": (None, None, *KINDS[:2]),
     "rule": (None, None, None, *RULES),
     "shadow": (None, None, None, *RULES),
+    "group": (None, None, None, None, *dict.fromkeys(CATALOGUE[signal].group for signal in (*SIGNALS, "tor"))),
 }
 
 
@@ -138,7 +144,19 @@ def matches(filters: Filters, given: Event) -> bool:
         and filters.rule in (None, given.verdict.decision and given.verdict.decision.rule_id)
         and (filters.shadow is None or filters.shadow in {each.rule_id for each in given.shadow})
         and (filters.signal is None or filters.signal in {each.signal for each in verdict.signals or ()})
+        and filters.group in (None, *(CATALOGUE[each.signal].group for each in verdict.signals or ()))
     )
+
+
+def how_many(snapshot: Snapshot, environment: Environment, listing: Listing, most: int = 2**62) -> int:
+    """The sum of all parts of a count."""
+    asked = {"number": 1, "environment": environment, "listing": listing, "most": most}
+    resume, found = listing.start, 0
+    while resume != events.NOTHING_BEHIND:
+        parts = list(events.scan_counts(snapshot, resume, 3, **asked))
+        found += sum(part for _, part in parts)
+        resume = parts[-1][0]
+    return found
 
 
 def some_filters(chance: random.Random) -> Filters:
@@ -146,8 +164,12 @@ def some_filters(chance: random.Random) -> Filters:
 
 
 @pytest.mark.slow
-def test_any_filter_combination_equals_a_scan_of_every_event_page_by_page(tmp_path: Path):
-    """Whatever bound ends a page early, the pages together are the whole list, each event once and in order."""
+def test_any_filter_combination_equals_a_scan_of_every_event_page_by_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Whatever bound ends a page early, the pages together are the whole list, each event once and in order; and the
+    count of the list is its length.
+    """
     chance = random.Random(21)
     made = some_events(chance, 1200, 60)
     several = 0
@@ -173,6 +195,13 @@ def test_any_filter_combination_equals_a_scan_of_every_event_page_by_page(tmp_pa
                     left = None if resume is None else left._replace(after=resume.after, offset=resume.offset)
                 assert found == wanted, filters
                 assert event_page(snapshot, 1, environment, listing).events == wanted[: listing.limit]
+                every = expected(made, environment, listing._replace(offset=0))
+                monkeypatch.setattr(events, "KEYS_OF_A_LOOK", most_keys)
+                assert how_many(snapshot, environment, listing) == len(every), filters
+                bounds = (from_ms, bytes(16)), (listing.to_ms, bytes(16))
+                scope = event_index.Scope(1, ENVIRONMENTS.index(environment))
+                forward = SearchForward(snapshot, scope, digests.wanted(filters), *bounds)
+                assert [each.request_id for each in forward] == [found.request_id.bytes for found in reversed(every)]
             several += len(wanted) > 0 and len(filters.facets()) > 1
         assert several > 20, "combinations found something"
         with store.read() as snapshot:
@@ -185,7 +214,7 @@ def test_matches_follows_the_fields():
     outcomes: Counter[bool] = Counter()
     for _ in range(3000):
         filters, given = some_filters(chance), event(chance, EPOCH_MS, **ruled(chance))
-        for name in FACETS:  # fewer filters, so that some match
+        for name in (*FACETS, "group"):  # fewer filters, so that some match
             if chance.random() < 0.6:
                 filters = msgspec.structs.replace(filters, **{name: None})
         outcomes[filters.matches(given)] += 1
@@ -221,6 +250,33 @@ def test_events_before_a_page_are_passed_over_by_segments(tmp_path: Path):
                     assert counted.touched[EVENTS.name] == len(page.events)
                     assert counted.touched[EVENT_TAIL.name] <= 44
                     assert counted.touched[EVENT_SEGMENTS.name] <= most, (filters, offset)
+
+
+@pytest.mark.slow
+def test_events_are_counted_by_segments_and_none_is_read(tmp_path: Path):
+    """In a window that begins and ends within large segments, with erased events, and with a late one in the tail."""
+    made = odd(3 * 4096 + 64 + 44, 2, {"signals": fired("tor")}, signals=None)
+    gone = made[5::97]
+    with filled_store(tmp_path, *made) as store:
+        index(store)
+        store.write_now([partial(purge_event, number=1, request_id=one.bytes) for _, one, _ in gone])
+        left = [one for one in made if one not in gone]
+        late = (1, uuid(10**6), event(random.Random(1), EPOCH_MS + 5000, environment="staging", signals=fired("tor")))
+        with store.read() as snapshot:
+            for start, end in ((0, 10**6), (100, 9000), (5000, 5001), (4097, 8193), (0, 50)):
+                for filters in (EVERYTHING, Filters(signal="tor"), Filters(group=CATALOGUE["tor"].group)):
+                    listing = Listing(EPOCH_MS + start, EPOCH_MS + end, filters)
+                    fits = len(expected(left, "staging", listing))
+                    counted = Counted(snapshot)
+                    assert how_many(counted, "staging", listing) == fits, (filters, start, end)
+                    assert counted.touched[EVENTS.name] == 0
+                    assert counted.touched[EVENT_SEGMENTS.name] < 40, "a row of each group's signal, and of slots"
+            listing = Listing(EPOCH_MS, LATER, Filters(signal="tor"))
+            assert how_many(snapshot, "staging", listing, most=1000) == 1000
+        store.write_now([partial(put_event, number=1, request_id=late[1], event=late[2])])
+        with store.read() as snapshot:
+            listing = Listing(EPOCH_MS, LATER, Filters(signal="tor"))
+            assert how_many(snapshot, "staging", listing) == len(expected([*left, late], "staging", listing))
 
 
 def odd(count: int, every: int, fields: dict[str, Any], **of_others: Any) -> list[tuple[int, UUID, Event]]:
@@ -339,7 +395,7 @@ def test_a_search_for_a_rare_value_reads_a_bounded_number_of_segments(tmp_path: 
 
 def test_values_with_equal_digests_are_distinguished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """With a digest under which all values are the same."""
-    monkeypatch.setattr(event_index, "digest_of", lambda name, value: digest_of(name, value[:1]))
+    monkeypatch.setattr(digests, "digest_of", lambda name, value: digest_of(name, value[:1]))
     chance = random.Random(26)
     made = [
         (1, uuid(number), event(chance, EPOCH_MS + number, environment="staging", tag=f"t{number % 3}"))

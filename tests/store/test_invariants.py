@@ -168,6 +168,8 @@ UNTOLD = {
     "origin_history",
     "origin_proofs",
     "retention_passes",
+    "rule_proposals",
+    "saved_views",
     "sendings",
     "sessions",
     "statistics",

@@ -95,7 +95,7 @@ def morning(console: Console, shop: Shop) -> dict[str, Any]:
 def closed(shop: Shop, morning: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Reviews by their accounts."""
     assert morning["open"] == len(ACCOUNTS)
-    return {review["account_id"]: review for review in shop.manage("GET", "reviews?state=closed&limit=200")["reviews"]}
+    return {review["account_id"]: review for review in morning["first"]}
 
 
 def test_thirty_reviews_are_closed_as_they_were_judged_by_their_member(closed: dict[str, dict[str, Any]]):
@@ -112,6 +112,40 @@ def test_a_note_that_is_typed_first_is_kept_with_its_review_alone(closed: dict[s
 
 def test_a_review_takes_one_key_and_a_note_two_more(morning: dict[str, Any]):
     assert morning["keys"] == len(ACCOUNTS) + 2 * len(NOTED)
+
+
+def test_keys_that_are_typed_without_waiting_are_taken_back_and_judge_again(morning: dict[str, Any]):
+    """Three undos open the last three again, in their order; `fff` closes each of them, and a reason has a key."""
+    last = {review["id"] for review in morning["first"][:3]}
+    assert {review["id"] for review in morning["undone"]} == last
+    assert all(review["state"] == "open" and review["reopened_at"] for review in morning["undone"])
+    assert {review["label"] for review in morning["typed"] if review["id"] in last} == {"fraud"}
+    assert len(morning["typed"]) == len(ACCOUNTS)
+    judged = {review["id"]: (review["label"], review.get("label_reason")) for review in morning["reasons"]}
+    oldest, second, newest = (review["id"] for review in reversed(morning["undone"]))
+    assert judged[second] == ("legitimate", "chargeback")
+    assert sorted([judged[oldest], judged[newest]], key=str) == [("fraud", "account_takeover"), ("fraud", None)]
+
+
+def test_the_next_thirty_are_opened_again_and_judged_by_thirty_keys_at_once(morning: dict[str, Any]):
+    thirty = morning["thirty"]
+    assert len(thirty["open"]) == len(ACCOUNTS)
+    labels = {review["id"]: review["label"] for review in thirty["closed"]}
+    assert [labels[review_id] for review_id in thirty["open"]] == ["fraud", "legitimate"] * (len(ACCOUNTS) // 2)
+    assert morning["leftQueued"] == "0"
+
+
+def test_a_block_and_an_assignment_are_undone_by_a_key(morning: dict[str, Any]):
+    (review,) = morning["taken"]
+    assert morning["blockedWhile"] == [review["visitor_id"]]
+    assert morning["blockedAfter"] == []
+    assert review["assignee"].startswith("mem_")
+    assert (morning["given"]["assignee"], morning["given"]["label"]) == (None, "legitimate")
+
+
+def test_closed_reviews_and_the_queue_have_no_finding(morning: dict[str, Any]):
+    for name in ("closedLook", "queueLook"):
+        assert {one["id"]: one["nodes"] for one in morning[name] if one["impact"] != "minor"} == {}
 
 
 def test_events_are_exported_and_a_visitor_is_noted(morning: dict[str, Any]):

@@ -119,7 +119,7 @@ def test_a_block_that_no_rule_reads_is_not_called_one(walk: dict[str, Any]):
 
 
 def test_an_account_shows_what_it_is_linked_to(walk: dict[str, Any]):
-    assert "2 visitors; 4 other accounts in turn." in walk["account"]
+    assert "2 visitors and 5 accounts, up to 2 steps away." in walk["account"]
     assert walk["nodes"] == 7
 
 

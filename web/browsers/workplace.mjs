@@ -201,6 +201,7 @@ async function analyst() {
   found.refused = (await identify("user-5", 3)).decision;
   await page.reload();
   await screen("Events");
+  await page.waitForFunction(() => [...document.querySelectorAll(".filters option")].some((one) => one.textContent === "Suspects"));
   found.saved = await page.$$eval(".filters option", (all) => all.map((one) => one.textContent).filter((one) => one === "Suspects"));
   found.exported = (await api(`events/export?${ENVIRONMENT}&account_id=user-5&format=csv`)).split("\n").length;
   await press("Lists", { back: true });

@@ -14,6 +14,7 @@ import type {
   CountBrowserKeysQuery,
   CreateListBody,
   CreateWebhookBody,
+  DismissRuleProposalQuery,
   DuplicateAnswer,
   EntriesBody,
   EventDetailBody,
@@ -42,6 +43,7 @@ import type {
   ListListEntriesQuery,
   ListProxyKeysQuery,
   ListReviewsQuery,
+  ListRuleProposalsQuery,
   ListSdkKeysQuery,
   ListVisitorsQuery,
   ListWebhookDeliveriesQuery,
@@ -50,12 +52,16 @@ import type {
   MemberBody,
   MembersBody,
   NewNoteBody,
+  NewProposalBody,
   NoteBody,
   NotesBody,
   OpenReviewBody,
   PerformanceBody,
   PreviewBody,
   PreviewRulesQuery,
+  ProposalBody,
+  ProposalsBody,
+  ProposeRulesQuery,
   ProxyKeyBody,
   ProxyKeysBody,
   QueuedDeliveryBody,
@@ -574,8 +580,9 @@ export abstract class Operations {
    *
    * The whole ruleset, in force from the next request on: a rule that is not sent is gone, also one that the
    * organization started with. Send the `revision` that you read: another one is `409 revision_conflict`. A
-   * condition that cannot be used is `invalid_condition`; `message` has line and column. Where the rules could cost
-   * more than 2 ms of CPU an event, the first that goes beyond is `too_expensive`. Needs the role `admin`.
+   * condition that cannot be used is `invalid_condition`; `message` has line and column. Only admins change active
+   * rules and their order. Where the rules could cost more than 2 ms of CPU an event, the first that goes beyond is
+   * `too_expensive`. Needs the role `admin`, `developer` or `analyst`.
    */
   saveRules(organizationId: string, body: RulesBody, query: SaveRulesQuery = {}): Promise<RulesAnswer> {
     return this.send<RulesAnswer>({
@@ -597,6 +604,48 @@ export abstract class Operations {
       method: "POST",
       path: `/management/organizations/${segment(organizationId)}/rules/preview`,
       body,
+      query: { ...query },
+    });
+  }
+
+  /**
+   * List proposals of rules.
+   *
+   * What waits for an admin. A proposal is kept for 90 days.
+   */
+  listRuleProposals(organizationId: string, query: ListRuleProposalsQuery = {}): Promise<ProposalsBody> {
+    return this.send<ProposalsBody>({
+      method: "GET",
+      path: `/management/organizations/${segment(organizationId)}/rule-proposals`,
+      query: { ...query },
+      isRepeatable: true,
+    });
+  }
+
+  /**
+   * Propose rules to an admin.
+   *
+   * Nothing is in force. Refused as saving the rules would be; at most 20 wait. Needs the role `admin`, `developer`
+   * or `analyst`.
+   */
+  proposeRules(organizationId: string, body: NewProposalBody, query: ProposeRulesQuery = {}): Promise<ProposalBody> {
+    return this.send<ProposalBody>({
+      method: "POST",
+      path: `/management/organizations/${segment(organizationId)}/rule-proposals`,
+      body,
+      query: { ...query },
+    });
+  }
+
+  /**
+   * Dismiss a proposal of rules.
+   *
+   * By an admin, or by its author. Needs the role `admin`, `developer` or `analyst`.
+   */
+  dismissRuleProposal(organizationId: string, proposalId: string, query: DismissRuleProposalQuery = {}): Promise<void> {
+    return this.send<void>({
+      method: "DELETE",
+      path: `/management/organizations/${segment(organizationId)}/rule-proposals/${segment(proposalId)}`,
       query: { ...query },
     });
   }
@@ -917,6 +966,19 @@ export abstract class Operations {
       method: "POST",
       path: `/management/organizations/${segment(organizationId)}/reviews/${segment(reviewId)}/close`,
       body,
+    });
+  }
+
+  /**
+   * Open a closed review again.
+   *
+   * Its label stays, on its event too, until it is closed the next time. `review.opened` is sent again. Not where
+   * another one of its visitor and account is open. Needs the role `admin`, `developer` or `analyst`.
+   */
+  reopenReview(organizationId: string, reviewId: string): Promise<ReviewAnswer> {
+    return this.send<ReviewAnswer>({
+      method: "POST",
+      path: `/management/organizations/${segment(organizationId)}/reviews/${segment(reviewId)}/reopen`,
     });
   }
 

@@ -552,7 +552,9 @@ export interface Fault {
     | "list_limit"
     | "list_permanent"
     | "list_in_use"
+    | "proposal_limit"
     | "review_closed"
+    | "review_open"
     | "note_limit"
     | "member_exists"
     | "member_limit"
@@ -563,6 +565,8 @@ export interface Fault {
     | "webhook_busy"
     | "webhook_paused"
     | "webhook_unsigned"
+    | "view_exists"
+    | "view_limit"
     | "payload_too_large"
     | "unsupported_media_type"
     | "invalid_visitor_metadata"
@@ -852,6 +856,15 @@ export interface NewNoteBody {
   text: string;
 }
 
+export interface NewProposalBody {
+  /** Of the ruleset that it was made from. */
+  revision: number;
+  /** All rules, in their order, as a save takes them. */
+  rules: Array<RuleFields>;
+  /** Why, for admins. Default: `""`. */
+  note?: string;
+}
+
 export interface NoteBody {
   /** Id of the note. */
   id: string;
@@ -984,6 +997,41 @@ export interface PreviewedRule {
   error?: string;
 }
 
+export interface ProposalBody {
+  /** Id of the proposal. */
+  id: string;
+  /** Of the ruleset that it was made from. */
+  revision: number;
+  /** In their order. */
+  rules: Array<ProposedRule>;
+  /** Why, for admins. */
+  note: string;
+  /** When it was made. */
+  created_at: string;
+  /** The member who made it; left out where a management key did. */
+  author?: string;
+}
+
+export interface ProposalsBody {
+  /** Oldest first: at most 20. */
+  proposals: Array<ProposalBody>;
+}
+
+export interface ProposedRule {
+  /** Of a rule that is new it is given by the proposal. */
+  id: string;
+  /** Its name: unique, up to 80 characters. */
+  name: string;
+  /** When it matches, in CEL (the Common Expression Language). */
+  condition: string;
+  /** What it decides. */
+  action: Open<"allow" | "block" | "challenge" | "review">;
+  /** `shadow`: it is evaluated and counted, and decides nothing. `off`: neither. */
+  mode: Open<"active" | "off" | "shadow">;
+  /** For people. */
+  note: string;
+}
+
 export interface ProxyKeyBody {
   /** Its id. */
   id: string;
@@ -1096,6 +1144,10 @@ export interface ReviewBody {
   opened_at: string;
   /** The member who opened it by hand. */
   opened_by?: string;
+  /** When it was last opened again after it was closed; left out if never. */
+  reopened_at?: string;
+  /** The member who opened it again. */
+  reopened_by?: string;
   /** The member who takes care of it; `null` = nobody. */
   assignee: string | null;
   /** When it was closed; left out while it is open. */
@@ -1968,6 +2020,23 @@ export interface ListEventsQuery {
   rule?: string;
   /** With `rule`: only events that the rule matched in shadow mode instead. */
   shadow?: boolean;
+  /** Only events in which any signal of this group fired. */
+  group?:
+    | "bot"
+    | "tampering"
+    | "tor"
+    | "vpn"
+    | "proxy"
+    | "residential_proxy"
+    | "ip_reputation"
+    | "environment"
+    | "integrity"
+    | "location"
+    | "privacy"
+    | "velocity"
+    | "replay"
+    | "rarity"
+    | "account";
   /** Start of the window, inclusive; 24 hours before its end when left out. */
   from?: string;
   /** End of the window, exclusive; now when left out. */
@@ -2074,6 +2143,24 @@ export interface SaveRulesQuery {
 
 /** Of `previewRules`. */
 export interface PreviewRulesQuery {
+  /** `live` is production, `test` staging and development. */
+  environment?: "live" | "test";
+}
+
+/** Of `listRuleProposals`. */
+export interface ListRuleProposalsQuery {
+  /** `live` is production, `test` staging and development. */
+  environment?: "live" | "test";
+}
+
+/** Of `proposeRules`. */
+export interface ProposeRulesQuery {
+  /** `live` is production, `test` staging and development. */
+  environment?: "live" | "test";
+}
+
+/** Of `dismissRuleProposal`. */
+export interface DismissRuleProposalQuery {
   /** `live` is production, `test` staging and development. */
   environment?: "live" | "test";
 }

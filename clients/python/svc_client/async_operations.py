@@ -33,6 +33,8 @@ from svc_client.types import (
     NoteBody,
     NotesBody,
     PerformanceBody,
+    ProposalBody,
+    ProposalsBody,
     ProxyKeyBody,
     ProxyKeysBody,
     QueuedDeliveryBody,
@@ -300,6 +302,24 @@ class AsyncOperations:
         label: Literal["fraud", "legitimate"] | None = None,
         rule: str | None = None,
         shadow: bool | None = None,
+        group: Literal[
+            "bot",
+            "tampering",
+            "tor",
+            "vpn",
+            "proxy",
+            "residential_proxy",
+            "ip_reputation",
+            "environment",
+            "integrity",
+            "location",
+            "privacy",
+            "velocity",
+            "replay",
+            "rarity",
+            "account",
+        ]
+        | None = None,
         from_: str | None = None,
         to: str | None = None,
         page: int | None = None,
@@ -339,6 +359,7 @@ class AsyncOperations:
             label: Only events with this label.
             rule: Only events that the rule with this id decided, also where it was deleted since.
             shadow: With `rule`: only events that the rule matched in shadow mode instead.
+            group: Only events in which any signal of this group fired.
             from_: Start of the window, inclusive; 24 hours before its end when left out.
             to: End of the window, exclusive; now when left out.
             page: The first page when it and `cursor` are left out.
@@ -367,6 +388,7 @@ class AsyncOperations:
                         "label": label,
                         "rule": rule,
                         "shadow": shadow,
+                        "group": group,
                         "from": from_,
                         "to": to,
                         "page": page,
@@ -1074,9 +1096,9 @@ class AsyncOperations:
 
         The whole ruleset, in force from the next request on: a rule that is not sent is gone, also one that the
         organization started with. Send the `revision` that you read: another one is `409 revision_conflict`. A
-        condition that cannot be used is `invalid_condition`; `message` has line and column. Where the rules
-        could cost more than 2 ms of CPU an event, the first that goes beyond is `too_expensive`. Needs the role
-        `admin`.
+        condition that cannot be used is `invalid_condition`; `message` has line and column. Only admins change
+        active rules and their order. Where the rules could cost more than 2 ms of CPU an event, the first that
+        goes beyond is `too_expensive`. Needs the role `admin`, `developer` or `analyst`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -1112,6 +1134,76 @@ class AsyncOperations:
                 path("/management/organizations/{}/rules/preview", organization_id),
                 query=given({"environment": environment}),
                 body=given({"rules": rules}),
+            )
+        )
+
+    async def list_rule_proposals(
+        self, organization_id: str, *, environment: Literal["live", "test"] | None = None
+    ) -> ProposalsBody:
+        """List proposals of rules.
+
+        What waits for an admin. A proposal is kept for 90 days.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            environment: `live` is production, `test` staging and development.
+        """
+        return await self._send(
+            Call(
+                "GET",
+                path("/management/organizations/{}/rule-proposals", organization_id),
+                query=given({"environment": environment}),
+                is_repeatable=True,
+            )
+        )
+
+    async def propose_rules(
+        self,
+        organization_id: str,
+        *,
+        revision: int,
+        rules: list[RuleFields],
+        environment: Literal["live", "test"] | None = None,
+        note: str | None = None,
+    ) -> ProposalBody:
+        """Propose rules to an admin.
+
+        Nothing is in force. Refused as saving the rules would be; at most 20 wait. Needs the role `admin`,
+        `developer` or `analyst`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            revision: Of the ruleset that it was made from.
+            rules: All rules, in their order, as a save takes them.
+            environment: `live` is production, `test` staging and development.
+            note: Why, for admins. Default: `""`.
+        """
+        return await self._send(
+            Call(
+                "POST",
+                path("/management/organizations/{}/rule-proposals", organization_id),
+                query=given({"environment": environment}),
+                body=given({"revision": revision, "rules": rules, "note": note}),
+            )
+        )
+
+    async def dismiss_rule_proposal(
+        self, organization_id: str, proposal_id: str, *, environment: Literal["live", "test"] | None = None
+    ) -> None:
+        """Dismiss a proposal of rules.
+
+        By an admin, or by its author. Needs the role `admin`, `developer` or `analyst`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            proposal_id: Id of the proposal.
+            environment: `live` is production, `test` staging and development.
+        """
+        await self._send(
+            Call(
+                "DELETE",
+                path("/management/organizations/{}/rule-proposals/{}", organization_id, proposal_id),
+                query=given({"environment": environment}),
             )
         )
 
@@ -1617,6 +1709,20 @@ class AsyncOperations:
                 path("/management/organizations/{}/reviews/{}/close", organization_id, review_id),
                 body=given({"label": label, "label_reason": label_reason, "note": note}),
             )
+        )
+
+    async def reopen_review(self, organization_id: str, review_id: str) -> ReviewAnswer:
+        """Open a closed review again.
+
+        Its label stays, on its event too, until it is closed the next time. `review.opened` is sent again. Not
+        where another one of its visitor and account is open. Needs the role `admin`, `developer` or `analyst`.
+
+        Args:
+            organization_id: The organization that the key acts on.
+            review_id: Id of the review.
+        """
+        return await self._send(
+            Call("POST", path("/management/organizations/{}/reviews/{}/reopen", organization_id, review_id))
         )
 
     async def list_visitor_notes(self, organization_id: str, visitor_id: str) -> NotesBody:

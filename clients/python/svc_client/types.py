@@ -441,12 +441,12 @@ class Fault(TypedDict):
     """For programs. Now one of `bad_request`, `unauthorized`, `billing_blocked`, `no_credit`, `insufficient_role`,
     `cross_origin_request`, `secure_connection_required`, `not_found`, `event_not_found`, `method_not_allowed`,
     `request_timeout`, `revision_conflict`, `sdk_key_revoked`, `proxy_key_revoked`, `key_limit`,
-    `supplement_conflict`, `list_exists`, `list_limit`, `list_permanent`, `list_in_use`, `review_closed`,
-    `note_limit`, `member_exists`, `member_limit`, `member_invited`, `member_suspended`, `last_admin`,
-    `webhook_limit`, `webhook_busy`, `webhook_paused`, `webhook_unsigned`, `payload_too_large`,
-    `unsupported_media_type`, `invalid_visitor_metadata`, `invalid_request_id`, `invalid_window`,
-    `validation_error`, `idempotency_key_too_long`, `invalid_supplement`, `rate_limited`,
-    `header_fields_too_large`, `internal_error`, `service_unavailable`.
+    `supplement_conflict`, `list_exists`, `list_limit`, `list_permanent`, `list_in_use`, `proposal_limit`,
+    `review_closed`, `review_open`, `note_limit`, `member_exists`, `member_limit`, `member_invited`,
+    `member_suspended`, `last_admin`, `webhook_limit`, `webhook_busy`, `webhook_paused`, `webhook_unsigned`,
+    `view_exists`, `view_limit`, `payload_too_large`, `unsupported_media_type`, `invalid_visitor_metadata`,
+    `invalid_request_id`, `invalid_window`, `validation_error`, `idempotency_key_too_long`,
+    `invalid_supplement`, `rate_limited`, `header_fields_too_large`, `internal_error`, `service_unavailable`.
     """
     message: str
     """For people: what to do about it."""
@@ -798,6 +798,43 @@ class PreviewedRule(TypedDict):
     """Why, on the newest of them."""
 
 
+class ProposalBody(TypedDict):
+    id: str
+    """Id of the proposal."""
+    revision: int
+    """Of the ruleset that it was made from."""
+    rules: list[ProposedRule]
+    """In their order."""
+    note: str
+    """Why, for admins."""
+    created_at: str
+    """When it was made."""
+    author: NotRequired[str]
+    """The member who made it; left out where a management key did."""
+
+
+class ProposalsBody(TypedDict):
+    proposals: list[ProposalBody]
+    """Oldest first: at most 20."""
+
+
+class ProposedRule(TypedDict):
+    id: str
+    """Of a rule that is new it is given by the proposal."""
+    name: str
+    """Its name: unique, up to 80 characters."""
+    condition: str
+    """When it matches, in CEL (the Common Expression Language)."""
+    action: str
+    """What it decides. Now one of `allow`, `block`, `challenge`, `review`."""
+    mode: str
+    """`shadow`: it is evaluated and counted, and decides nothing. `off`: neither. Now one of `active`, `off`,
+    `shadow`.
+    """
+    note: str
+    """For people."""
+
+
 class ProxyKeyBody(TypedDict):
     id: str
     """Its id."""
@@ -894,6 +931,10 @@ class ReviewBody(TypedDict):
     """When it was opened."""
     opened_by: NotRequired[str]
     """The member who opened it by hand."""
+    reopened_at: NotRequired[str]
+    """When it was last opened again after it was closed; left out if never."""
+    reopened_by: NotRequired[str]
+    """The member who opened it again."""
     assignee: str | None
     """The member who takes care of it; `null` = nobody."""
     closed_at: NotRequired[str]

@@ -112,7 +112,7 @@ class NodeBody(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: Annotated[Literal["visitor", "account"], about("What it is.", "account")]
     id: Annotated[str, about("Its id.", "user-8271")]
-    steps: Annotated[int, about("How far from the one in the middle: 0, 1 or 2.", 1)]
+    steps: Annotated[int, about("How far from the one in the middle: 0 to 4.", 1)]
 
 
 class LinkBody(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,7 +126,7 @@ class LinkBody(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LinksBody(msgspec.Struct, frozen=True, kw_only=True):
-    """Accounts and visitors that are connected with one of them, in two steps."""
+    """Accounts and visitors that are connected with one of them."""
 
     nodes: Annotated[tuple[NodeBody, ...], about("The one in the middle first, then by steps.")]
     links: Annotated[tuple[LinkBody, ...], about("Those of the first step first, the latest first.")]

@@ -1,10 +1,11 @@
-"""What links accounts and visitors: in two steps from one of them, and whom a search finds by a part of a name.
+"""What links accounts and visitors, step by step from one of them, and whom a search finds by a part of a name.
 
 Nothing keeps these links: they come from the newest events of each, of which a bounded number is looked at.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import aclosing
 from functools import partial
@@ -40,7 +41,13 @@ MAX_NODES: Final = 100
 MAX_LINKS: Final = 300
 EVENTS_IN_THE_MIDDLE: Final = 1000
 EVENTS_AROUND: Final = 100
-"""The newest of each that is one step away."""
+"""The newest of each other one."""
+MAX_STEPS: Final = 4
+"""From a visitor or an account to one that it was seen with: of an account, the accounts of the visitors of its
+visitors' accounts. What is so far away is shown, and leads no farther.
+"""
+MAX_EVENTS: Final = 4000
+"""That are looked at for all of them."""
 MAX_FOUND: Final = 10
 """Of a kind that a search finds."""
 LEAST_LENGTH: Final = 3
@@ -90,8 +97,8 @@ def _pair(event: Event) -> _Pair | None:
 
 
 async def read_links(services: Services, call: Call) -> LinksBody | Refusal:
-    """`GET /console/api/links`: accounts of a visitor and their visitors, or visitors of an account and their accounts.
-    `422` (`required`, `invalid_value`).
+    """`GET /console/api/links`: the ring around a visitor or an account, step by step, the nearest first. `422`
+    (`required`, `invalid_value`).
     """
     query: LinksQuery = call.query
     if (query.visitor is UNSET) == (query.account is UNSET):
@@ -102,10 +109,20 @@ async def read_links(services: Services, call: Call) -> LinksBody | Refusal:
         return invalid(listed, "invalid_value", "query")
     read = partial(_events_of, services, call, kind_of(query.environment))
     found = _Links(listed, subject_id)
-    found.note(listed, await read(listed, subject_id, limit=EVENTS_IN_THE_MIDDLE), 1)
-    for (kind, other), steps in list(found.steps.items()):
-        if steps == 1:
-            found.note(kind, await read(kind, other, limit=EVENTS_AROUND), 2)
+    looked_at, waiting = 0, deque[tuple[Listed, str]]([(listed, subject_id)])
+    while waiting:
+        kind, each = waiting.popleft()
+        steps = found.steps[kind, each] + 1
+        if steps > MAX_STEPS:
+            continue
+        if looked_at >= MAX_EVENTS:
+            found.is_complete = False
+            break
+        known = len(found.steps)
+        seen = await read(kind, each, limit=EVENTS_IN_THE_MIDDLE if steps == 1 else EVENTS_AROUND)
+        looked_at += len(seen)
+        found.note(kind, seen, steps)
+        waiting.extend(islice(found.steps, known, None))
         await trio.lowlevel.checkpoint()
     return LinksBody(
         nodes=tuple(NodeBody(kind=kind, id=each, steps=steps) for (kind, each), steps in found.steps.items()),
@@ -226,8 +243,9 @@ ROUTES: tuple[Route, ...] = (
         path="/links",
         summary="Read what links accounts and visitors",
         description=(
-            f"In two steps: from the newest {EVENTS_IN_THE_MIDDLE:,} events of the one in the middle, and the newest "
-            f"{EVENTS_AROUND} of each that is linked to it, of the environments that are counted together. Visitors "
+            f"In {MAX_STEPS} steps, each from an account to its visitors or from a visitor to its accounts: from the "
+            f"newest {EVENTS_IN_THE_MIDDLE:,} events of the one in the middle, and the newest {EVENTS_AROUND} of each "
+            f"that is linked to it, {MAX_EVENTS:,} in all, of the environments that are counted together. Visitors "
             "that are not identifiable are left out."
         ),
         handler=read_links,

@@ -14,7 +14,8 @@ from operator import itemgetter
 from typing import Literal, NamedTuple
 
 from svc.identify.events.listing import LEVELS, Filters, Position
-from svc.identify.index.queries import HAS_ACCOUNT, LAST, Scope, Search, wanted
+from svc.identify.index.digests import HAS_ACCOUNT, wanted
+from svc.identify.index.queries import LAST, Scope, Search
 from svc.identify.index.read_once import ReadOnce
 from svc.identify.model import Level
 from svc.identify.queries import events

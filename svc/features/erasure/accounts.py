@@ -21,7 +21,8 @@ from svc.features.erasure.policies import purge_subject, rows_by_subject
 from svc.features.erasure.registered import forgetting
 from svc.features.erasure.texts import begin_texts, continue_texts
 from svc.identify.events.listing import Filters
-from svc.identify.index.queries import Scope, Search, wanted
+from svc.identify.index.digests import wanted
+from svc.identify.index.queries import Scope, Search
 from svc.identify.queries.events import rewrite_event
 from svc.identify.queries.velocity import event_subjects, is_counted
 from svc.identify.recording.velocity import forget_account

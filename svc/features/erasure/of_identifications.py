@@ -9,7 +9,8 @@ from svc.features.erasure.visitors import blocks_of, fingerprint_key
 from svc.identify.events.hour_counts import NOTHING, HourCounts
 from svc.identify.events.segments import Digests, Segment
 from svc.identify.history.activity import AddressActivity
-from svc.identify.index.queries import digests, rows_of
+from svc.identify.index.digests import digests
+from svc.identify.index.queries import rows_of
 from svc.identify.matching.blocks import Block
 from svc.identify.queries.events import hour_key
 from svc.identify.queries.velocity import address_keys, event_subjects

@@ -33,7 +33,8 @@ from svc.features.reviews.queries import subject_digest
 from svc.features.webhooks.tables import ENDPOINTS
 from svc.identify.events.archive import inflate
 from svc.identify.history.evidence import REPLAY_MEMORY_S, HistoryEvidence, history_evidence
-from svc.identify.index.queries import Scope, Search, digest_of, scope_of, unindex
+from svc.identify.index.digests import digest_of
+from svc.identify.index.queries import Scope, Search, scope_of, unindex
 from svc.identify.matching import Visitor
 from svc.identify.matching.blocks import Block, BlockKey, attribute_keys, exact_key, network_key, token_key
 from svc.identify.model import Network, RequestFacts

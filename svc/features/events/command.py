@@ -20,6 +20,7 @@ from svc.features.events.archived_document import DocumentBody, document_body, e
 from svc.features.events.source import (
     Wanted,
     filter_options,
+    how_many,
     newest_first,
     number_of,
     oldest_first,
@@ -82,6 +83,25 @@ def list_events(operation: Operation, wanted: Wanted, limit: int, ids: bool) -> 
         click.echo(event_text.found_line(each, ids=ids))
     if more:
         click.echo("There are older ones: raise --limit, or narrow the filters.", err=True)
+
+
+@events.command(
+    reads=True,
+    epilog=examples(
+        "svc events count ORG --since 7d --group vpn --action sign_up",
+        "svc events count ORG --since 30d --rule rul_0qppzPLvL54VURDkQrfS",
+    ),
+)
+@filter_options(since="24h")
+def count(operation: Operation, wanted: Wanted) -> None:
+    """Count events of an organization, also while the service runs: by the index, without reading them."""
+    counted = how_many(operation.store, operation.number, wanted)
+    if operation.as_json:
+        operation.show({"count": counted})
+        return
+    click.echo(f"{counted:,} event{'s' * (counted != 1)}")
+    if not counted:
+        say_nothing_found(wanted.environment)
 
 
 @events.command(reads=True, epilog=examples("svc events get ORG 019b76da-a800-7000-8000-000000000000"))

@@ -69,8 +69,8 @@ class ConsoleEventsQuery(EventsWindowQuery, frozen=True, forbid_unknown_fields=T
     environment: InEnvironment = "production"
 
 
-class ExportEventsQuery(FiltersQuery, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Query of a file of events. Window and filters are checked by `svc.identify.events.listing`."""
+class CountEventsQuery(FiltersQuery, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Query of how many events there are. Window and filters are checked by `svc.identify.events.listing`."""
 
     environment: InEnvironment = "production"
     start: Annotated[
@@ -78,6 +78,11 @@ class ExportEventsQuery(FiltersQuery, frozen=True, forbid_unknown_fields=True, k
         about("Start of the window; 24 hours before its end when left out.", "2026-01-05T09:00:00Z", form=TIME_FORM),
     ] = msgspec.field(default=UNSET, name="from")
     end: WindowEnd = msgspec.field(default=UNSET, name="to")
+
+
+class ExportEventsQuery(CountEventsQuery, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Query of a file of events."""
+
     format: Annotated[Literal["csv", "jsonl"], about("CSV with a fixed list of columns, or JSON lines.", "csv")] = "csv"
 
 

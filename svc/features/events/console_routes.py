@@ -17,9 +17,21 @@ from uuid import UUID
 import trio
 from msgspec import UNSET, UnsetType
 
-from svc.features.events.console_bodies import ConsoleEventBody, ConsoleEventsQuery, event_key
+from svc.features.events.console_bodies import (
+    ConsoleEventBody,
+    ConsoleEventsQuery,
+    CountEventsQuery,
+    event_key,
+)
 from svc.features.events.live import MAX_VIEWERS, LiveEvent, LiveHub, Viewer
-from svc.features.events.routes import asked_for, detailed, find_positions, page_of_events, read_request_id
+from svc.features.events.routes import (
+    asked_for,
+    count_events,
+    detailed,
+    find_positions,
+    page_of_events,
+    read_request_id,
+)
 from svc.features.webhooks.bodies import delivery_row
 from svc.features.webhooks.content.envelope import identification_event_id
 from svc.features.webhooks.content.payloads import OF_IDENTIFICATION
@@ -28,8 +40,8 @@ from svc.http.callers.caller import Caller
 from svc.http.callers.limits import Turn
 from svc.http.change import caller_of, note_open_stream
 from svc.http.route import Call, Outcome, Route, Services, Stream, console_route
-from svc.http.schema import EventsAnswer, FiltersQuery
-from svc.identify.events.listing import Filters, Listing, Position, read_filters
+from svc.http.schema import EventsAnswer, FiltersQuery, TotalBody
+from svc.identify.events.listing import Filters, Listing, Position, read_filters, read_window
 from svc.identify.queries import events
 from svc.identify.queries.events import KEYS_OF_A_LOOK, EventPosition, read_each, readable_event
 from svc.identify.queries.visitors import neighbors
@@ -39,9 +51,12 @@ from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants import queries as lookups
 from svc.kernel.values.fields import Environment, about
 from svc.kernel.values.refusals import Refusal, invalid
+from svc.kernel.values.struct_fields import sent
 from svc.kernel.work.slices import all_in_slices
 
 ATTEMPTS_SHOWN = 100
+MAX_TOTAL = 10_000
+"""Events that are counted for a list; beyond, there are more than that."""
 
 
 async def list_events(services: Services, call: Call) -> EventsAnswer | Refusal:
@@ -50,6 +65,21 @@ async def list_events(services: Services, call: Call) -> EventsAnswer | Refusal:
     """
     query: ConsoleEventsQuery = call.query
     return await page_of_events(services, call, asked_for(query), query.environment)
+
+
+async def count_matching(services: Services, call: Call) -> TotalBody | Refusal:
+    """`GET /console/api/events/count`: how many events a list has. `422 invalid_window` or `validation_error`."""
+    query: CountEventsQuery = call.query
+    window = read_window(sent(query.start), sent(query.end), call.at_ms, services.event_retention_ms)
+    filters = read_filters(query.asked())
+    for refusal in (window, filters):
+        if isinstance(refusal, Refusal):
+            return refusal
+    assert not isinstance(window, Refusal)
+    assert not isinstance(filters, Refusal)
+    listing, number = Listing(*window, filters), call.organization.number
+    counted, is_exact = await count_events(services, call.turn, number, query.environment, listing, MAX_TOTAL)
+    return TotalBody(count=counted, is_exact=is_exact)
 
 
 async def read_event(services: Services, call: Call) -> ConsoleEventBody | Refusal:
@@ -249,6 +279,19 @@ ROUTES: tuple[Route, ...] = (
         handler=list_events,
         query=ConsoleEventsQuery,
         response=EventsAnswer,
+        errors=("invalid_window",),
+    ),
+    console_route(
+        operation_id="countConsoleEvents",
+        path="/events/count",
+        summary="Count the events of a list",
+        description=(
+            f"Up to {MAX_TOTAL:,}, by the index and without reading them. A request looks at no more of the index than "
+            "one for a page does: `is_exact` is `false` where it ends there."
+        ),
+        handler=count_matching,
+        query=CountEventsQuery,
+        response=TotalBody,
         errors=("invalid_window",),
     ),
     console_route(

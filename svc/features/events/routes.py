@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import AsyncExitStack, aclosing
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -57,6 +58,7 @@ from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.fields import Environment
 from svc.kernel.values.refusals import Detail, Refusal
 from svc.kernel.values.struct_fields import sent
+from svc.kernel.work.slices import scanned
 
 log = structlog.get_logger()
 
@@ -140,6 +142,30 @@ async def find_events(
     scan = partial(_scan_readable, number=number, environments=environments, listing=listing)
     most += listing.limit
     return await read_behind(services, scan, listing.start, listing.limit, most=most, held=turn.held)
+
+
+async def count_events(
+    services: Services, turn: Turn, number: int, environment: Environment, listing: Listing, most: int
+) -> tuple[int, bool]:
+    """Return how many events a listing asks for, and whether that is exact: it is not beyond `most`, nor where as much
+    of the index was looked at as a page looks at. A long search holds the turn of its request.
+    """
+    counted, looks = 0, 0
+    scan = partial(events.scan_counts, number=number, environment=environment, listing=listing, most=most + 1)
+    async with AsyncExitStack() as stack:
+        slices = await stack.enter_async_context(aclosing(scanned(services.world, services.store, scan, listing.start)))
+        async for some in slices:
+            counted += sum(part for _, part in some)
+            if counted > most:
+                return most, False
+            if some[-1][0] == events.NOTHING_BEHIND:
+                break
+            if looks == 0:
+                await stack.enter_async_context(turn.held())
+            looks += len(some)
+            if looks >= events.MAX_LOOKS:
+                return counted, False
+    return counted, True
 
 
 def _scan_readable(

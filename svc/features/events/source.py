@@ -19,9 +19,9 @@ from svc.features.feed.feed import refused_filters
 from svc.identify.events.listing import EVERYTHING, FILTERS, KINDS, LEVELS, Filters, Listing, Position
 from svc.identify.matching import Visitor
 from svc.identify.model import LABELS, RULE_ACTIONS
-from svc.identify.queries.events import EventMatch, UnreadableEvent, positions, read_all, scan_events
+from svc.identify.queries.events import EventMatch, UnreadableEvent, positions, read_all, scan_counts, scan_events
 from svc.identify.queries.visitors import Activity, counted_from_ms, scan_activities, sum_of
-from svc.identify.scoring.signals import CATALOGUE
+from svc.identify.scoring.signals import CATALOGUE, GROUPS
 from svc.kernel.net.addresses import parse_ip
 from svc.kernel.values.fields import ENVIRONMENTS, Environment
 from svc.kernel.values.ids import is_visitor_id
@@ -31,6 +31,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 EVENTS_A_READ = 500
 _FIRST_STRETCH_MS = 60_000
+_ALL = 2**62
 
 
 class Wanted(NamedTuple):
@@ -168,6 +169,7 @@ _FILTERS = (
     address_option,
     click.option("--country", metavar="CC", callback=_country, help="Country (ISO 3166-1 alpha-2)."),
     click.option("--signal", metavar="S", callback=_signal, help="Signal that fired."),
+    click.option("--group", type=click.Choice(tuple(GROUPS)), metavar="GROUP", help="Signal group, such as vpn."),
     click.option("--kind", type=click.Choice(KINDS), help="Kind of visitor."),
     click.option("--account", "account_id", metavar="ACCOUNT", callback=_account, help="Account id."),
     click.option("--action", metavar="A", callback=_action, help="What the visitor did, such as log_in."),
@@ -195,6 +197,13 @@ def refuse_filters(wanted: Wanted) -> None:
     """Raise a usage error if there is any filter: changes have none."""
     if wanted.filters != EVERYTHING:
         raise click.UsageError("--changes takes no filters: what an event is found by may change")
+
+
+def how_many(store: Readable, number: int, wanted: Wanted) -> int:
+    """Return how many of the wanted events organization `number` has."""
+    listing = Listing(wanted.since_ms, wanted.until_ms, wanted.filters)
+    scan = partial(scan_counts, number=number, environment=wanted.environment, listing=listing, most=_ALL)
+    return sum(part for _, part in read_through(store, scan, listing.start))
 
 
 def newest_first(store: Readable, number: int, wanted: Wanted, limit: int) -> list[EventMatch | UnreadableEvent]:

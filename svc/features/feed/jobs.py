@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 from svc.features.feed.feed import Ahead
 from svc.identify.events.listing import Filters, Position
+from svc.identify.index.digests import wanted
 from svc.identify.index.forward_queries import SearchForward
-from svc.identify.index.queries import LAST, Scope, Search, just_above, wanted
+from svc.identify.index.queries import LAST, Scope, Search, just_above
 from svc.identify.queries import events
 from svc.identify.queries.events import KEYS_OF_A_LOOK, MAX_KEYS, EventMatch, EventPosition, UnreadableEvent, in_looks
 from svc.identify.tables import FEED_CLOSED, LATE_EVENTS

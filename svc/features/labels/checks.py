@@ -134,7 +134,8 @@ def review_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
     for (_, raw_id), review in snapshot.scan(REVIEWS, number):
         if review.raw_id != raw_id:
             yield f"review {review.id} of organization {number} lies under another id"
-        if (review.label is not None) != (review.state == "closed"):
+        was_closed = review.state == "closed" or review.reopened_at_ms is not None
+        if (review.label is not None) != was_closed:
             yield f"review {review.id} of organization {number} is {review.state} and its label says otherwise"
         for table, key in review_rows(number, review):
             rows[table.name] += 1

@@ -8,7 +8,7 @@ FEATURE = Feature(
     tables=("tables",),
     erasure=("erasure",),
     retention=("retention",),
-    routes=("routes",),
+    routes=("routes", "standing_routes"),
     checks=("checks",),
     refusals={
         "list_exists": ErrorCode(409, "The organization has a list of this name. Choose another name."),

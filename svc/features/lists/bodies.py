@@ -72,6 +72,12 @@ class ListEntriesQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cursor: PageCursor | UnsetType = UNSET
 
 
+class CountEntriesQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Query of how many entries a list has."""
+
+    q: Annotated[str, Meta(max_length=LONGEST_TAG), about("Beginning of the value.", "user-")] | UnsetType = UNSET
+
+
 class EntryBody(msgspec.Struct, frozen=True, kw_only=True):
     """One entry of a list (decisions 12.1)."""
 

@@ -6,19 +6,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated
 
-import msgspec
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET
 
 from svc.features.keys.routes import read_expiry
 from svc.features.lists import jobs as lists
 from svc.features.lists.bodies import (
     AddedBody,
     AddEntriesBody,
+    CountEntriesQuery,
     CreateListBody,
     EntriesBody,
-    EntryBody,
     ListBody,
     ListEntriesQuery,
     ListsBody,
@@ -29,26 +28,22 @@ from svc.features.lists.bodies import (
     list_row,
 )
 from svc.features.lists.jobs import NewEntry
-from svc.features.lists.lists import FIRST_LISTS, LONGEST_TAG, ListEntry, ListKind, StoredList, canonical, searched
+from svc.features.lists.lists import ListEntry, ListKind, StoredList, canonical, searched
 from svc.features.lists.queries import (
     entries_behind,
     expired_entries,
-    find_entry,
     find_list,
     lists_of,
-    named_list,
     raw_id,
 )
-from svc.features.lists.standing import Effect, ListEffect, list_effects
-from svc.features.rules.jobs import ruleset_in_force
 from svc.http.callers.limits import ENTRY_WORK
 from svc.http.change import caller_of, change
-from svc.http.listing import encoded, read_page
+from svc.http.listing import counted, encoded, read_page
 from svc.http.route import ORGANIZATION, Call, Route, Services, console_route
-from svc.identify.velocity.counts import EnvironmentKind
+from svc.http.schema import TotalBody
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.encodings import Cursors
-from svc.kernel.values.fields import A_LIST_ID, about, id_form
+from svc.kernel.values.fields import A_LIST_ID, about
 from svc.kernel.values.refusals import Detail, Refusal
 from svc.kernel.values.struct_fields import sent
 from svc.world import twenty_characters
@@ -121,12 +116,28 @@ async def list_entries(services: Services, call: Call) -> EntriesBody | Refusal:
     beginning, list_id = searched(found.kind, sent(query.q) or ""), found.id
     cursors = Cursors(services.webhooks.cursors_key, "list_entries", number, raw_id(list_id))
 
-    def scan(snapshot: Snapshot, after: bytes, count: int) -> Iterator[tuple[bytes, ListEntry | None]]:
-        rows = entries_behind(snapshot, number, list_id, beginning, after.decode(), count)
-        return ((at.encode(), entry if _is_shown(entry, beginning, call.at_ms) else None) for at, entry in rows)
-
+    scan = partial(_scan, number=number, list_id=list_id, beginning=beginning, now_ms=call.at_ms)
     page = await read_page(services, cursors, query, encoded(scan, entry_row))
     return page if isinstance(page, Refusal) else EntriesBody(page.rows, page.next_cursor)
+
+
+async def count_entries(services: Services, call: Call) -> TotalBody | Refusal:
+    """`GET /console/api/lists/{list_id}/count`: how many entries a list has that begin so. `404 not_found`."""
+    query: CountEntriesQuery = call.query
+    found = await _find(services, call)
+    if found is None:
+        return Refusal("not_found")
+    beginning = searched(found.kind, sent(query.q) or "")
+    number, now_ms = call.organization.number, call.at_ms
+    scan = partial(_scan, number=number, list_id=found.id, beginning=beginning, now_ms=now_ms)
+    return await counted(services, scan, b"", held=call.turn.held)
+
+
+def _scan(
+    snapshot: Snapshot, after: bytes, count: int, *, number: int, list_id: str, beginning: str, now_ms: int
+) -> Iterator[tuple[bytes, ListEntry | None]]:
+    rows = entries_behind(snapshot, number, list_id, beginning, after.decode(), count)
+    return ((at.encode(), entry if _is_shown(entry, beginning, now_ms) else None) for at, entry in rows)
 
 
 async def add_entries(services: Services, call: Call) -> AddedBody | Refusal:
@@ -234,89 +245,6 @@ _SIX = (
 _route = partial(Route, tag="Management: lists", kinds=("management",), variables=LIST_ID)
 
 
-class StandingQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Query of the standing of a value."""
-
-    environment: Annotated[
-        Literal["live", "test"], about("`live` is production, `test` staging and development.", "live")
-    ] = "live"
-    kind: (
-        Annotated[
-            Literal["visitor", "account", "address"],
-            about("Of which lists; of all six when left out.", "visitor"),
-        ]
-        | UnsetType
-    ) = UNSET
-    value: (
-        Annotated[
-            str, Meta(max_length=LONGEST_TAG), about("The value whose entries are wanted.", "0qppzPLvL54VURDkQrfS")
-        ]
-        | UnsetType
-    ) = UNSET
-
-
-class ListStandingBody(msgspec.Struct, frozen=True, kw_only=True):
-    """A list, what an entry of it does, and the entry of the value."""
-
-    id: Annotated[str, about("Id of the list.", A_LIST_ID, form=id_form("lst_"))]
-    name: Annotated[str, about("Its name.", "blocked_visitors")]
-    effect: Annotated[
-        Effect,
-        about(
-            "`always`: a value in it is blocked or trusted. `sometimes`: the rule that reads it has more terms, or a "
-            "rule above may decide first. `never`: no active rule decides so.",
-            "never",
-        ),
-    ]
-    reason: (
-        Annotated[
-            str, about("Why, in words; left out for `always`.", "No active rule reads it, so nothing is blocked.")
-        ]
-        | UnsetType
-    ) = UNSET
-    entry: Annotated[EntryBody, about("The entry of the value; left out where there is none.")] | UnsetType = UNSET
-
-
-class StandingBody(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a value stands by the ruleset in force."""
-
-    revision: Annotated[int, about("Of the ruleset.", 3)]
-    lists: Annotated[tuple[ListStandingBody, ...], about("Of the kind, or all six.")]
-
-
-async def read_standing(services: Services, call: Call) -> StandingBody:
-    """`GET /console/api/standing`: what an entry of the lists of a kind does, and the entries of a value."""
-    query: StandingQuery = call.query
-    read = partial(_standing, number=call.organization.number, kind=query.environment, query=query, now_ms=call.at_ms)
-    return await services.store.query(read)
-
-
-def _standing(
-    snapshot: Snapshot, number: int, kind: EnvironmentKind, query: StandingQuery, now_ms: int
-) -> StandingBody:
-    ruleset = ruleset_in_force(snapshot, number, kind)
-    lists = tuple(
-        _list(snapshot, number, effect, query, now_ms)
-        for effect in list_effects(ruleset)
-        if query.kind in (UNSET, FIRST_LISTS[effect.name])
-    )
-    return StandingBody(revision=ruleset.revision, lists=lists)
-
-
-def _list(snapshot: Snapshot, number: int, effect: ListEffect, query: StandingQuery, now_ms: int) -> ListStandingBody:
-    found = named_list(snapshot, number, effect.name)
-    assert found is not None, "every organization has it"
-    value = None if query.value is UNSET else canonical(found.kind, query.value)
-    entry = None if value is None else find_entry(snapshot, number, found, value, now_ms)
-    return ListStandingBody(
-        id=found.id,
-        name=effect.name,
-        effect=effect.effect,
-        reason=effect.reason or UNSET,
-        entry=UNSET if entry is None else entry_row(entry),
-    )
-
-
 ROUTES: tuple[Route, ...] = (
     _route(
         operation_id="listLists",
@@ -407,15 +335,14 @@ ROUTES: tuple[Route, ...] = (
         status=204,
     ),
     console_route(
-        operation_id="getConsoleStanding",
-        path="/standing",
-        summary="Read where a value stands",
-        description=(
-            "Of the lists of blocked and trusted values that every organization has: whether an active rule of the "
-            "ruleset in force reads them, whether a rule above may decide first, and the entries of a value."
-        ),
-        handler=read_standing,
-        query=StandingQuery,
-        response=StandingBody,
+        operation_id="countConsoleEntries",
+        path="/lists/{list_id}/count",
+        variables=LIST_ID,
+        summary="Count the entries of a list that begin so",
+        description="Up to 10,000 are looked at.",
+        handler=count_entries,
+        query=CountEntriesQuery,
+        response=TotalBody,
+        errors=("not_found",),
     ),
 )

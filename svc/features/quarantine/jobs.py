@@ -20,7 +20,8 @@ from svc.features.erasure.tables import ERASED_EVENTS
 from svc.features.labels.checks import expected_label_rows
 from svc.identify.events.hour_counts import NOTHING, HourCounts
 from svc.identify.events.listing import Position
-from svc.identify.index.queries import Scope, Search, digest_of, is_indexed, remove, values_at
+from svc.identify.index.digests import digest_of
+from svc.identify.index.queries import Scope, Search, is_indexed, remove, values_at
 from svc.identify.model import LABELS
 from svc.identify.queries.events import event_if_readable
 from svc.identify.recording.visitors import report_bytes

@@ -10,7 +10,8 @@ FEATURE = Feature(
     retention=("retention",),
     routes=("routes",),
     refusals={
-        "review_closed": ErrorCode(409, "This review is closed, and stays as it is. Open a new one for another event."),
+        "review_closed": ErrorCode(409, "This review is closed. Open it again to change it."),
+        "review_open": ErrorCode(409, "This review, or another one of its visitor and account, is open."),
         "note_limit": ErrorCode(409, "There are 100 notes about it, and may not be more. Delete one first."),
     },
 )

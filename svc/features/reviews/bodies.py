@@ -31,6 +31,13 @@ class ReviewsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     cursor: PageCursor | UnsetType = UNSET
 
 
+class CountReviewsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Query of how many reviews there are."""
+
+    state: Annotated[ReviewState, about("Only reviews of this state.", "open")] | UnsetType = UNSET
+    assignee: Annotated[str, Meta(max_length=64), about("As of `listReviews`.", "none")] | UnsetType = UNSET
+
+
 class ReviewsBody(msgspec.Struct, frozen=True):
     """A page of reviews."""
 

@@ -1,5 +1,5 @@
-"""Reviews and notes: opened by a rule or a person, assigned, closed with a label, erased, and deleted after 400 days
-(decisions 14.4, 14.5).
+"""Reviews and notes: opened by a rule or a person, assigned, closed with a label, opened again, erased, and deleted
+after 400 days (decisions 14.4, 14.5, 15.5).
 
 Of a visitor and account one review is open at a time. Bounds: a decision `review` reads two rows more and, where it
 opens a review, writes five and its webhook event.
@@ -23,18 +23,7 @@ from svc.features.reviews.queries import (
     subject_digest,
     subject_stem,
 )
-from svc.features.reviews.reviews import (
-    MAX_NOTES,
-    REVIEW_MS,
-    Note,
-    Review,
-    case_of,
-    first_ordered_id,
-    ordered_id,
-    raw_ordered_id,
-    review_of,
-    review_row,
-)
+from svc.features.reviews.reviews import MAX_NOTES, MAX_TOLD, REVIEW_MS, Note, Review, case_of, review_of, review_row
 from svc.features.reviews.tables import NOTES, OPEN_CASES, OPEN_REVIEWS, REVIEWS, SUBJECT_REVIEWS
 from svc.features.rules.jobs import facts_now
 from svc.features.rules.ruleset import Facts
@@ -46,13 +35,14 @@ from svc.features.webhooks.jobs.deliveries import (
 )
 from svc.features.webhooks.records import EventType, webhook_environment
 from svc.identify.model import SUBJECTS, Label, Subject
-from svc.identify.records import Event
+from svc.identify.records import RETENTION_MS, Event
 from svc.identify.tables import EVENTS
 from svc.kernel.net.trace_context import TraceContext
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.steps import STEP_ROWS
 from svc.kernel.tenants.queries import organization
+from svc.kernel.values.ordered_ids import first_ordered_id, ordered_id, raw_ordered_id
 from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.values.refusals import Refusal, invalid
 
@@ -128,6 +118,7 @@ def close_review(
     refusal = _unchangeable(review)
     if review is None or refusal is not None:
         return refusal or Refusal("not_found")
+    now_ms = max(now_ms, (review.reopened_at_ms or 0) + 1)
     closed = msgspec.structs.replace(
         review,
         closed_at_ms=now_ms,
@@ -141,6 +132,45 @@ def close_review(
     transaction.delete(OPEN_REVIEWS, number, review.raw_id)
     transaction.delete(OPEN_CASES, number, review.case)
     return Reviewed(closed, _tell(transaction, number, "review.closed", closed, now_ms, closing.trace))
+
+
+def reopen_review(
+    transaction: Transaction,
+    number: int,
+    review_id: str,
+    now_ms: int,
+    reopened_by: str | None = None,
+    *,
+    trace: TraceContext | None = None,
+) -> Reviewed | Refusal:
+    """Open a closed review again; its label stays until it is closed the next time, on its event too. Refusals: `404
+    not_found`, `409 review_open` if it or another one of its visitor and account is open, `429 rate_limited` after
+    `MAX_TOLD` changes within 30 days.
+    """
+    review = find_review(transaction, number, review_id)
+    if review is None:
+        return Refusal("not_found")
+    if review.closed_at_ms is None or transaction.has(OPEN_CASES, number, review.case):
+        return Refusal("review_open")
+    at_ms = max(now_ms, review.closed_at_ms + 1)  # webhooks of one review have ids by the time
+    told_ms = tuple(each for each in review.told_ms if each > now_ms - RETENTION_MS)
+    if len(told_ms) >= MAX_TOLD:
+        return Refusal("rate_limited", retry_after_s=3600, explanation=_TOO_OFTEN)
+    reopened = msgspec.structs.replace(
+        review,
+        closed_at_ms=None,
+        closed_by=None,
+        reopened_at_ms=at_ms,
+        reopened_by=reopened_by,
+        told_ms=(*told_ms, review.closed_at_ms, at_ms),
+    )
+    for table, key in _rows_of(number, reopened):
+        value: Any = reopened if table is REVIEWS else reopened.raw_id if table is OPEN_CASES else b""
+        transaction.put(table, key, value)
+    return Reviewed(reopened, _tell(transaction, number, "review.opened", reopened, at_ms, trace))
+
+
+_TOO_OFTEN = "This review was closed and opened again too often within 30 days."
 
 
 def _unchangeable(review: Review | None) -> Refusal | None:
@@ -171,6 +201,12 @@ def webhook_event_ids(review: Review) -> Iterator[bytes]:
     yield derived_event_id("review.opened", review.raw_id, review.opened_at_ms).bytes
     if review.closed_at_ms is not None:
         yield derived_event_id("review.closed", review.raw_id, review.closed_at_ms).bytes
+    for at_ms in review.told_ms:
+        for event_type in _TOLD:
+            yield derived_event_id(event_type, review.raw_id, at_ms).bytes
+
+
+_TOLD: tuple[EventType, ...] = ("review.closed", "review.opened")
 
 
 def review_rows(number: int, review: Review) -> Iterator[tuple[Table[Any], tuple[Any, ...]]]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from svc.features.accounts.queries import has_events
 from svc.features.labels.performance import LabelCounts
 from svc.features.labels.queries import NO_LABELS, account_number, labels_of
-from svc.features.reviews.reviews import Note, Review, raw_ordered_id
+from svc.features.reviews.reviews import Note, Review
 from svc.features.reviews.tables import NOTES, OPEN_REVIEWS, REVIEWS, SUBJECT_REVIEWS
 from svc.identify.model import SUBJECTS, Subject
 from svc.identify.records import Event
@@ -18,6 +18,7 @@ from svc.identify.tables import ACCOUNT_ERASURES, ERASURES, VISITOR_IDS
 from svc.identify.velocity.counts import ACCOUNT_ID, EnvironmentKind, account_digest
 from svc.kernel.store.snapshot import Snapshot, all_present
 from svc.kernel.values.ids import is_visitor_id
+from svc.kernel.values.ordered_ids import raw_ordered_id
 
 BEYOND_ALL = b"\xff" * 20
 """Above the 20 bytes of every id."""

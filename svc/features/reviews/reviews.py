@@ -5,7 +5,6 @@ What may live here: the records, their ids and limits, and a review as everybody
 
 from __future__ import annotations
 
-import re
 from hashlib import blake2b
 from typing import Final, Literal
 from uuid import UUID
@@ -15,9 +14,9 @@ import msgspec
 from svc.features.webhooks.content.payloads import ReviewBody
 from svc.identify.model import Label, Level
 from svc.identify.records import Event
-from svc.kernel.values.encodings import base62
 from svc.kernel.values.fields import Environment
 from svc.kernel.values.ids import DAY_MS
+from svc.kernel.values.ordered_ids import ordered_id
 from svc.kernel.values.struct_fields import body_of
 
 ReviewState = Literal["open", "closed"]
@@ -27,29 +26,12 @@ NOTE_MS: Final = 400 * DAY_MS
 """How long a note is kept."""
 LONGEST_NOTE: Final = 2000
 """Characters, also of the note of a review."""
+MAX_TOLD: Final = 20
+"""Times of closing and opening again within 30 days: their webhooks are erased in one step."""
 MAX_NOTES: Final = 100
 """Of a visitor or an account."""
 
 MEMBER_ID_FORM: Final = r"^mem_[0-9A-Za-z]{20}$(?!\n)"
-_TIME_DIGITS: Final = 8
-_REST: Final = 12
-_ORDERED_ID = re.compile(r"(?:rev|note)_[0-9A-Za-z]{20}", re.ASCII)
-
-
-def ordered_id(prefix: Literal["rev", "note"], at_ms: int, entropy: bytes) -> str:
-    """Return a prefix and 20 letters and digits, of which 8 are the time: ids of one prefix sort by it."""
-    rest = base62(int.from_bytes(blake2b(entropy, digest_size=16).digest()), _REST)
-    return f"{prefix}_{base62(at_ms, _TIME_DIGITS)}{rest}"
-
-
-def raw_ordered_id(text: str) -> bytes | None:
-    """Return the 20 bytes of such an id, as they stand in keys; `None` for any other text."""
-    return text.partition("_")[2].encode() if _ORDERED_ID.fullmatch(text) else None
-
-
-def first_ordered_id(at_ms: int) -> bytes:
-    """Return 20 bytes that are above every such id of earlier milliseconds, and above none of this one or later."""
-    return (base62(max(at_ms, 0), _TIME_DIGITS) + "0" * _REST).encode()
 
 
 class Review(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
@@ -74,9 +56,14 @@ class Review(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     closed_at_ms: int | None = None
     closed_by: str | None = None
     label: Label | None = None
-    """Its result; `None` while it is open."""
+    """Its result, which stays if it is opened again; `None` before it was closed."""
     label_reason: str | None = None
     note: str | None = None
+    reopened_at_ms: int | None = None
+    """When it was last opened again."""
+    reopened_by: str | None = None
+    told_ms: tuple[int, ...] = ()
+    """When webhooks told that it was closed, and opened again, before the last closing; those of 30 days."""
 
     @property
     def state(self) -> ReviewState:

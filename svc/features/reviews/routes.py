@@ -14,6 +14,7 @@ from svc.features.events.routes import read_request_id
 from svc.features.reviews.bodies import (
     AssignReviewBody,
     CloseReviewBody,
+    CountReviewsQuery,
     NewNoteBody,
     NoteBody,
     NotesBody,
@@ -23,12 +24,22 @@ from svc.features.reviews.bodies import (
     ReviewsQuery,
     note_row,
 )
-from svc.features.reviews.jobs import Closing, Reviewed, add_note, assign_review, close_review, delete_note, open_review
+from svc.features.reviews.jobs import (
+    Closing,
+    Reviewed,
+    add_note,
+    assign_review,
+    close_review,
+    delete_note,
+    open_review,
+    reopen_review,
+)
 from svc.features.reviews.queries import BEYOND_ALL, find_review, is_known, notes_of, reviews_below
 from svc.features.reviews.reviews import Note, Review, review_row
 from svc.http.change import change, member_of
-from svc.http.listing import encoded, read_page
-from svc.http.route import ORGANIZATION, Call, Outcome, Route, Services
+from svc.http.listing import counted, encoded, read_page
+from svc.http.route import ORGANIZATION, Call, Outcome, Route, Services, console_route
+from svc.http.schema import TotalBody
 from svc.identify.model import Subject
 from svc.identify.queries.events import readable_event
 from svc.kernel.access.audit import Audited
@@ -49,12 +60,23 @@ async def list_reviews(services: Services, call: Call) -> ReviewsBody | Refusal:
     number, state, assignee = call.organization.number, sent(query.state), sent(query.assignee)
     cursors = Cursors(services.webhooks.cursors_key, "reviews", number, bound_to(state, assignee, size=8))
 
-    def scan(snapshot: Snapshot, below: bytes, count: int) -> Iterator[tuple[bytes, Review | None]]:
-        rows = reviews_below(snapshot, number, below, count, only_open=state == "open")
-        return ((raw_id, review if _is_meant(review, state, assignee) else None) for raw_id, review in rows)
-
+    scan = partial(_scan, number=number, state=state, assignee=assignee)
     page = await read_page(services, cursors, query, encoded(scan, review_row), BEYOND_ALL, most=MAX_REVIEWS)
     return page if isinstance(page, Refusal) else ReviewsBody(page.rows, page.next_cursor)
+
+
+async def count_reviews(services: Services, call: Call) -> TotalBody:
+    """`GET /console/api/reviews/count`: how many reviews a list has."""
+    query: CountReviewsQuery = call.query
+    scan = partial(_scan, number=call.organization.number, state=sent(query.state), assignee=sent(query.assignee))
+    return await counted(services, scan, BEYOND_ALL, held=call.turn.held)
+
+
+def _scan(
+    snapshot: Snapshot, below: bytes, count: int, *, number: int, state: str | None, assignee: str | None
+) -> Iterator[tuple[bytes, Review | None]]:
+    rows = reviews_below(snapshot, number, below, count, only_open=state == "open")
+    return ((raw_id, review if _is_meant(review, state, assignee) else None) for raw_id, review in rows)
 
 
 def _is_meant(review: Review, state: str | None, assignee: str | None) -> bool:
@@ -117,6 +139,21 @@ async def close(services: Services, call: Call) -> ReviewAnswer | Refusal:
         review_id=call.path["review_id"],
         closing=closing,
         now_ms=call.at_ms,
+    )
+    return _row(await _changed(services, call, job))
+
+
+async def reopen(services: Services, call: Call) -> ReviewAnswer | Refusal:
+    """`POST .../reviews/{review_id}/reopen`: it is open, and its label stays until it is closed again. `404 not_found`,
+    `409 review_open`.
+    """
+    job = partial(
+        reopen_review,
+        number=call.organization.number,
+        review_id=call.path["review_id"],
+        now_ms=call.at_ms,
+        reopened_by=member_of(call),
+        trace=call.trace,
     )
     return _row(await _changed(services, call, job))
 
@@ -230,6 +267,15 @@ ROUTES: tuple[Route, ...] = (
         query=ReviewsQuery,
         response=ReviewsBody,
     ),
+    console_route(
+        operation_id="countConsoleReviews",
+        path="/reviews/count",
+        summary="Count the reviews of a list",
+        description="Up to 10,000 are looked at.",
+        handler=count_reviews,
+        query=CountReviewsQuery,
+        response=TotalBody,
+    ),
     _route(
         operation_id="openReview",
         audited=Audited(made="review.id"),
@@ -279,6 +325,20 @@ ROUTES: tuple[Route, ...] = (
         body=CloseReviewBody,
         response=ReviewAnswer,
         errors=("review_closed",),
+    ),
+    _route(
+        operation_id="reopenReview",
+        method="POST",
+        path=_REVIEW + "/reopen",
+        summary="Open a closed review again",
+        description=(
+            "Its label stays, on its event too, until it is closed the next time. `review.opened` is sent again. Not "
+            "where another one of its visitor and account is open."
+        ),
+        handler=reopen,
+        needs="judge",
+        response=ReviewAnswer,
+        errors=("review_open",),
     ),
     *_routes("Visitor", "/visitors/{visitor_id}/notes"),
     *_routes("Account", "/accounts/{account_id}/notes"),

@@ -11,10 +11,14 @@ import msgspec
 from svc.command.help import examples
 from svc.command.operation import Operation, OrganizationGroup
 from svc.command.output import CommandError, kind_option, show_json
+from svc.features.members.jobs import find_member
 from svc.features.rules.jobs import revisions, ruleset_in_force
 from svc.features.rules.ruleset import Rule, RuleMode, Ruleset
+from svc.features.rules.tables import RULE_PROPOSALS
 from svc.identify.model import RuleAction
-from svc.identify.velocity.counts import EnvironmentKind
+from svc.identify.velocity.counts import KINDS, EnvironmentKind
+from svc.kernel.store.snapshot import Snapshot
+from svc.kernel.tenants.queries import find_key_of
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.values.text_files import NotTextError, decode_text
 from svc.kernel.values.timestamps import timestamp
@@ -102,16 +106,45 @@ def show_rules(operation: Operation, kind: EnvironmentKind) -> None:
 @kind_option
 def list_revisions(operation: Operation, kind: EnvironmentKind) -> None:
     """List the revisions of the ruleset, newest first, with who saved each and when."""
+    found = _all(operation, kind)
+    with operation.store.read() as snapshot:
+        names = {who: _name_of(snapshot, operation.number, who) for who in {each.saved_by for each in found}}
     rows = [
         {
-            "revision": found.revision,
-            "saved_at": timestamp(found.saved_at_ms) if found.revision else None,
-            "saved_by": found.saved_by or None,
-            "rules": len(found.rules),
+            "revision": each.revision,
+            "saved_at": timestamp(each.saved_at_ms) if each.revision else None,
+            "saved_by": each.saved_by or None,
+            "name": names[each.saved_by],
+            "rules": len(each.rules),
         }
-        for found in _all(operation, kind)
+        for each in found
     ]
-    operation.show_rows(rows, "revisions", ("revision", "saved_at", "saved_by", "rules"))
+    operation.show_rows(rows, "revisions", ("revision", "saved_at", "saved_by", "name", "rules"))
+
+
+def _name_of(snapshot: Snapshot, number: int, who: str) -> str | None:
+    found = find_member(snapshot, number, who) or find_key_of(snapshot, number, who, ("management",))
+    return None if found is None else found.name
+
+
+@rule.command("proposals", reads=True, epilog=examples("svc rule proposals ORG", "svc rule proposals ORG --json"))
+@kind_option
+def list_proposals(operation: Operation, kind: EnvironmentKind) -> None:
+    """List the rules that members propose to an admin, oldest first."""
+    with operation.store.read() as snapshot:
+        found = [row for _, row in snapshot.scan(RULE_PROPOSALS, operation.number, KINDS.index(kind))]
+    rows = [
+        {
+            "id": each.id,
+            "created_at": timestamp(each.created_at_ms),
+            "author": each.author,
+            "note": each.note,
+            "revision": each.revision,
+            "rules": [msgspec.structs.asdict(rule) for rule in each.rules],
+        }
+        for each in found
+    ]
+    operation.show_rows(rows, "proposals", ("created_at", "author", "note", "id"))
 
 
 @rule.command(

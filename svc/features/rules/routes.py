@@ -35,6 +35,7 @@ from svc.identify.queries import events
 from svc.identify.queries.events import EventPosition, hours
 from svc.identify.records import Event
 from svc.identify.velocity.counts import KINDS, EnvironmentKind, kind_of
+from svc.kernel.access.roles import may
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.queries import organization
 from svc.kernel.values.fields import ENVIRONMENTS, Environment, RequestId, about, id_form
@@ -83,7 +84,7 @@ Mode = Annotated[
 Note = Annotated[str, Meta(max_length=500), about("For people.", "Asked for by the payments team.")]
 
 
-_A_RULESET = [
+A_RULESET = [
     {
         "name": "Fifth account",
         "condition": 'velocity.visitor.accounts["30d"] >= 5',
@@ -113,14 +114,14 @@ class RulesBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
     revision: Annotated[int, about("The revision that was read.", 0)]
     rules: Annotated[
-        tuple[RuleFields, ...], about("All rules, in their order: the first that matches decides.", _A_RULESET)
+        tuple[RuleFields, ...], about("All rules, in their order: the first that matches decides.", A_RULESET)
     ]
 
 
 class PreviewBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Rules that are tried. Nothing is saved."""
 
-    rules: Annotated[tuple[RuleFields, ...], about("All rules, in their order.", _A_RULESET)]
+    rules: Annotated[tuple[RuleFields, ...], about("All rules, in their order.", A_RULESET)]
 
 
 class RuleCounts(msgspec.Struct, frozen=True):
@@ -193,7 +194,7 @@ async def read_rules(services: Services, call: Call) -> RulesAnswer | Refusal:
 
 async def put_rules(services: Services, call: Call) -> RulesAnswer | Refusal:
     """`PUT .../rules`: the whole ruleset (decisions 13.1). `409 revision_conflict`, `422` with every fault, `429` after
-    much work.
+    much work; `403 insufficient_role` for other changes than of rules that decide nothing, but by an admin (15.1).
     """
     query: RulesQuery = call.query
     body: RulesBody = call.body
@@ -207,6 +208,8 @@ async def put_rules(services: Services, call: Call) -> RulesAnswer | Refusal:
         for rule in body.rules[: MAX_RULES + 1]
     ]
     kept = [rule for _, rule in rules]
+    if not may(caller.key.role, "administer") and _deciding(in_force.rules) != _deciding(kept):
+        return Refusal("insufficient_role", explanation=ONLY_DRAFTS)
     refusal = await compile_rules(services, number, kept, call.at_ms)
     if refusal is not None:
         return refusal
@@ -222,6 +225,16 @@ async def put_rules(services: Services, call: Call) -> RulesAnswer | Refusal:
         return replace(_seen(transaction, number, kind, call.at_ms), warnings=warnings or UNSET)
 
     return await change(services, call, job)
+
+
+def _deciding(rules: Sequence[Rule]) -> list[Rule]:
+    return [rule for rule in rules if rule.mode == "active"]
+
+
+ONLY_DRAFTS = (
+    "Your role saves rules in the modes shadow and off, and leaves active ones and their order as they are. Propose "
+    "the change to an admin."
+)
 
 
 async def compile_rules(services: Services, number: int, rules: Sequence[Rule], at_ms: int) -> Refusal | None:
@@ -394,12 +407,13 @@ ROUTES: tuple[Route, ...] = (
         description=(
             "The whole ruleset, in force from the next request on: a rule that is not sent is gone, also one that the "
             "organization started with. Send the `revision` that you read: another one is `409 revision_conflict`. A "
-            "condition that cannot be used is `invalid_condition`; `message` has line and column. Where the rules "
-            "could cost more than 2 ms of CPU an event, the first that goes beyond is `too_expensive`."
+            "condition that cannot be used is `invalid_condition`; `message` has line and column. Only admins "
+            "change active rules and their order. Where the rules could cost more than 2 ms of CPU an event, the first "
+            "that goes beyond is `too_expensive`."
         ),
         handler=put_rules,
         kinds=("management",),
-        needs="administer",
+        needs="draft",
         query=RulesQuery,
         body=RulesBody,
         response=RulesAnswer,

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from svc.features.rules.proposals import PROPOSAL_MS, Proposal
 from svc.features.rules.ruleset import Ruleset
 from svc.identify.velocity.counts import KINDS
 from svc.kernel.store.schema.codec import Key, Record
 from svc.kernel.store.schema.key_parts import (
+    ORDERED_ID,
     U32,
     index_of,
 )
 from svc.kernel.store.schema.table import (
     WITH_ORGANIZATION,
+    Aged,
     NotPersonal,
     Table,
     Until,
@@ -36,3 +39,12 @@ RULESET_HISTORY = Table(
     since=6,
 )
 """The latest revisions that were in force, and revision 0 for good: it tells that others were saved."""
+RULE_PROPOSALS = Table(
+    "rule_proposals",
+    Key(organization=U32, kind=index_of(KINDS), proposal=ORDERED_ID),
+    Record(Proposal),
+    Aged(PROPOSAL_MS, since="created_at_ms"),
+    NotPersonal("conditions are the customer's own text"),
+    since=9,
+)
+"""Rulesets that wait for an admin, oldest first."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import aclosing
 from datetime import UTC, datetime
 from functools import partial
 from heapq import nsmallest
@@ -24,20 +25,25 @@ from svc.http.route import Call, Route, Services, console_route
 from svc.http.schema import WindowEnd
 from svc.identify.events.hour_counts import HourCounts, sum_of
 from svc.identify.events.listing import Listing, read_window
-from svc.identify.queries.events import hours
+from svc.identify.queries.events import NOTHING_BEHIND, hours, scan_action_counts
 from svc.identify.scoring.signals import SignalName
 from svc.kernel.values.fields import TIME_FORM, Timestamp, about
 from svc.kernel.values.ids import DAY_MS, HOUR_MS
 from svc.kernel.values.refusals import Detail, Refusal
 from svc.kernel.values.struct_fields import body_of, sent
 from svc.kernel.values.timestamps import timestamp, unix_ms
-from svc.kernel.work.slices import Slice
+from svc.kernel.work.slices import Slice, scanned
 
 StepLength = Annotated[Literal["hour", "day"], about("Length of a period; days are those of UTC.", "hour")]
 SIGNALS_SHOWN = 20
 EVENTS_LOOKED_AT = 2000
 """The newest of a window, of which networks are counted: no counter has them, since there are too many."""
+PARTS_LOOKED_AT = 20
+"""Of a window, of whose newest events actions are taken: nothing knows all of them."""
 NETWORKS_SHOWN = 50
+ACTIONS_SHOWN = 20
+MAX_ACTION_LOOKS = 1000
+"""Steps of the index that counting actions takes, each of about half a millisecond: some millions of events."""
 COUNTRIES_SHOWN = 50
 LAST_HOUR_MS = unix_ms(datetime(9999, 12, 31, 23, tzinfo=UTC))
 """RFC 3339 has no year beyond."""
@@ -134,6 +140,29 @@ class NetworksBody(msgspec.Struct, frozen=True, kw_only=True):
     is_complete: Annotated[bool, about("Whether these are all of the window.", False)]
 
 
+class ActionCount(msgspec.Struct, frozen=True):
+    """How many identifications had an action."""
+
+    action: Annotated[str, about("As it was sent, or set afterwards.", "log_in")]
+    count: Annotated[int, about("Identifications with it.", 420)]
+
+
+class ActionsBody(msgspec.Struct, frozen=True, kw_only=True):
+    """The actions of a window."""
+
+    actions: Annotated[tuple[ActionCount, ...], about("The 20 that are met most often, most first.")]
+    is_complete: Annotated[bool, about("Whether the whole window was counted.", True)]
+    since: Annotated[Timestamp, about("Where it was not: from when on.")] | UnsetType = UNSET
+
+
+class ActionsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Query of the actions. The window is checked by `svc.identify.events.listing`."""
+
+    environment: InEnvironment = "production"
+    start: WindowStart = msgspec.field(default=UNSET, name="from")
+    end: WindowEnd = msgspec.field(default=UNSET, name="to")
+
+
 class NetworksQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Query of the networks. The window is checked by `svc.identify.events.listing`."""
 
@@ -165,6 +194,43 @@ async def read_networks(services: Services, call: Call) -> NetworksBody | Refusa
         for asn, count in _most(events, NETWORKS_SHOWN)
     )
     return NetworksBody(networks=tuple(rows), events=len(found), is_complete=resume is None)
+
+
+async def read_actions(services: Services, call: Call) -> ActionsBody | Refusal:
+    """`GET /console/api/actions`: how many identifications of a window had each action. `422 invalid_window`.
+
+    What actions there are is taken from events all over the window; the index counts those.
+    """
+    query: ActionsQuery = call.query
+    window = read_window(sent(query.start), sent(query.end), call.at_ms, services.event_retention_ms)
+    if isinstance(window, Refusal):
+        return window
+    from_ms, to_ms = window
+    number, environment = call.organization.number, query.environment
+    named = Counter[str]()
+    part_ms = -(-(to_ms - from_ms) // PARTS_LOOKED_AT)
+    for start_ms in range(from_ms, to_ms, part_ms):
+        listing = Listing(start_ms, min(start_ms + part_ms, to_ms), limit=EVENTS_LOOKED_AT // PARTS_LOOKED_AT)
+        found, _ = await find_events(services, call.turn, number, [environment], listing)
+        named.update(event.action for _, event in found if event.action is not None)
+    actions = [action for action, _ in _most(named, ACTIONS_SHOWN)]
+    counted = Counter[str]()
+    scan = partial(scan_action_counts, number=number, environment=environment, actions=actions, from_ms=from_ms)
+    looks, behind = 0, NOTHING_BEHIND
+    start = Listing(from_ms, to_ms).start
+    async with call.turn.held(), aclosing(scanned(services.world, services.store, scan, start)) as slices:
+        async for some in slices:
+            for behind, part in some:  # noqa: B007  the last one is where it ended
+                counted.update(part)
+            looks += len(some)
+            if looks >= MAX_ACTION_LOOKS:
+                break
+    is_complete = behind == NOTHING_BEHIND
+    return ActionsBody(
+        actions=tuple(ActionCount(*one) for one in _most(counted, ACTIONS_SHOWN)),
+        is_complete=is_complete,
+        since=UNSET if is_complete else timestamp(behind.after.arrival_ms),
+    )
 
 
 async def read_statistics(services: Services, call: Call) -> StatisticsBody | Refusal:
@@ -236,6 +302,20 @@ ROUTES: tuple[Route, ...] = (
         handler=read_statistics,
         query=StatisticsQuery,
         response=StatisticsBody,
+        errors=("invalid_window",),
+    ),
+    console_route(
+        operation_id="getConsoleActions",
+        path="/actions",
+        summary="Count the actions of an environment",
+        description=(
+            "Of all identifications of the window, by the index. What actions there are is taken from "
+            f"{EVENTS_LOOKED_AT:,} of them, the newest of each of {PARTS_LOOKED_AT} parts of the window: a rare one "
+            "may be missing."
+        ),
+        handler=read_actions,
+        query=ActionsQuery,
+        response=ActionsBody,
         errors=("invalid_window",),
     ),
     console_route(

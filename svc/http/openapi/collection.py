@@ -50,6 +50,7 @@ FROM_RESPONSES = {
     "issueSdkKey": {"keyId": "key.id"},
     "createWebhook": {"webhookId": "endpoint.id"},
     "createList": {"listId": "id"},
+    "proposeRules": {"proposalId": "id"},
     "openReview": {"reviewId": "review.id"},
     "createVisitorNote": {"noteId": "id"},
     "createAccountNote": {"noteId": "id"},

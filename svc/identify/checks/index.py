@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from uuid import UUID
 
 from svc.identify.events.segments import Slots, position, slot
+from svc.identify.index.digests import digests
 from svc.identify.index.queries import (
     FIRST,
     FIRST_PART,
@@ -16,7 +17,6 @@ from svc.identify.index.queries import (
     SLOTS,
     SMALL,
     Scope,
-    digests,
     is_indexed,
     part_of,
     read_run,

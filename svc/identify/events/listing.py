@@ -14,7 +14,7 @@ import msgspec
 
 from svc.identify.model import LABELS, RULE_ACTIONS, Level, VisitorKind
 from svc.identify.records import Event
-from svc.identify.scoring.signals import CATALOGUE
+from svc.identify.scoring.signals import CATALOGUE, GROUPS
 from svc.identify.velocity.counts import ACCOUNT_ID, ACTION
 from svc.kernel.net.addresses import parse_ip
 from svc.kernel.values.encodings import Cursors, bound_to
@@ -83,6 +83,8 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
     """Id of the rule that decided it."""
     shadow: str | None = None
     """Id of a rule that matched it in shadow mode."""
+    group: str | None = None
+    """Of signals, of which at least one fired. No value of the index: it stands for the names of its signals."""
 
     def matches(self, event: Event) -> bool:
         """Return whether the event has every value that is asked for."""
@@ -90,12 +92,18 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
         return (
             self.level in (None, verdict.suspect_level)
             and self.visitor_id in (None, verdict.visitor_id)
+            and (self.group is None or any(fired.signal in self.signals_of_group for fired in verdict.signals or ()))
             and all(value in values_of(event, facet) for facet, value in self.facets())
         )
 
     def facets(self) -> list[tuple[Facet, str]]:
         """Return (facet, value) of the facets that are filtered by, in the order of `FACETS`."""
         return [(facet, value) for facet in FACETS if (value := getattr(self, facet)) is not None]
+
+    @property
+    def signals_of_group(self) -> tuple[str, ...]:
+        """Return the names of the signals of the group that is filtered by; none without one."""
+        return GROUPS.get(self.group or "", ())
 
 
 EVERYTHING = Filters()
@@ -183,6 +191,7 @@ class Asked(NamedTuple):
     rule: str | None = None
     shadow: bool = False
     """Asks for what `rule` matched in shadow mode, not for what it decided."""
+    group: str | None = None
     cursor: str | None = None
     order: str | None = None
     """`newest` or `oldest` first; `oldest` asks for the feed (`features/feed/feed.py`)."""
@@ -278,6 +287,7 @@ FILTERS: dict[str, Callable[[str], str | None]] = {
     "decision": lambda text: text if text in RULE_ACTIONS else None,
     "label": lambda text: text if text in LABELS else None,
     "rule": lambda text: text if is_rule_id(text) else None,
+    "group": lambda text: text if text in GROUPS else None,
 }
 """Parameter -> its value as events have it; `None` for one that is not valid."""
 

@@ -8,7 +8,7 @@ from itertools import repeat
 from typing import Any
 
 from svc.identify.events.segments import Segment, position, slot
-from svc.identify.index.queries import SLOTS, SMALL, Row, Search, TailRow, by_position, part_of
+from svc.identify.index.queries import SLOTS, SMALL, Row, Search, TailRow, by_position
 from svc.identify.tables import EVENT_SEGMENTS, EVENT_TAIL
 
 
@@ -43,15 +43,16 @@ class SearchForward(Search):
 
     def _rows(self) -> Iterator[Row]:
         """Yield the first row to read of each segment that may have such events, oldest first."""
-        large = part_of(self._asked[0]) if self._asked else SLOTS
-        return merge(self._strip(SMALL), self._strip(large), key=by_position)
+        return merge(self._strip(SMALL), self._strip(self._first_part), key=by_position)
 
     def _strip(self, part: int) -> Iterator[Row]:
-        """Yield rows of a part up to the one in which the window ends. If no value is asked for, yield keys only."""
+        """Yield rows of a part up to the one in which the window ends; only keys of `SLOTS`, and if no value is asked
+        for.
+        """
         stem, table, snapshot = (*self._scope, part), EVENT_SEGMENTS, self._snapshot
         start = (*stem, *self._oldest)
         rows: Iterator[tuple[tuple[Any, ...], Segment | None]]
-        if self._asked:
+        if self._asked and part != SLOTS:
             rows = snapshot.scan(table, *stem, start=start)
         else:
             rows = zip(snapshot.scan_keys(table, start, (*self._scope, part + 1)), repeat(None), strict=False)

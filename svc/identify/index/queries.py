@@ -13,15 +13,14 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import lru_cache
-from hashlib import blake2b
 from heapq import merge
 from itertools import chain, islice, repeat
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from svc.identify.events.listing import FACETS, Filters, Position, values_of
+from svc.identify.events.listing import Position
 from svc.identify.events.segments import GONE, Digests, Run, Segment, Slots, packed, position, slot
+from svc.identify.index.digests import Wanted, digests
 from svc.identify.records import Event
 from svc.identify.tables import EVENT_SEGMENTS, EVENT_TAIL, LATE_EVENTS
 from svc.kernel.store.schema.codec import CorruptionError
@@ -54,41 +53,6 @@ class Scope(NamedTuple):
 
     number: int
     environment: int
-
-
-def digest_of(name: str, value: str) -> int:
-    """Return the 64-bit digest that stands for a value in the index. `name`: the facet of the value, or `level` or
-    `visitor`. Two values may have the same digest, so an event that is found by one is compared with the value itself.
-    """
-    return int.from_bytes(blake2b(f"{name} {value}".encode(), digest_size=8).digest())
-
-
-_common_digest = lru_cache(maxsize=1024)(digest_of)
-HAS_ACCOUNT = digest_of("has", "account")
-"""The digest that all events with an account have."""
-_PERSONAL = frozenset({"tag", "ip_address", "account_id"})
-
-
-def digests(event: Event) -> Digests:
-    """Return the digests of all values by which an event can be found."""
-    verdict = event.verdict
-    found = {digest_of("visitor", verdict.visitor_id), _common_digest("level", verdict.suspect_level or "")}
-    for facet in FACETS:
-        digest = digest_of if facet in _PERSONAL else _common_digest
-        for value in values_of(event, facet):
-            found.add(digest(facet, value))
-    if event.account_id is not None:
-        found.add(HAS_ACCOUNT)
-    return Digests(tuple(sorted(found)))
-
-
-def wanted(filters: Filters) -> tuple[int, ...]:
-    """Return the digests of the values that the filters ask for, those that are likely to be rare first; empty if every
-    event is wanted.
-    """
-    visitor = () if filters.visitor_id is None else (digest_of("visitor", filters.visitor_id),)
-    level = () if filters.level is None else (digest_of("level", filters.level),)
-    return (*visitor, *(digest_of(facet, value) for facet, value in filters.facets()), *level)
 
 
 def scope_of(number: int, event: Event) -> Scope:
@@ -239,8 +203,8 @@ def delete_run(transaction: Transaction, scope: Scope, part: int, upper: tuple[i
 
 
 class Search:
-    """Iterate over the positions of the events that have all of these digests, newest first: those below `beyond` and
-    not below `oldest`. A corrupt row of the tail counts as having them.
+    """Iterate over the positions of the events that have all that is asked for, newest first: those below `beyond` and
+    not below `oldest`. A corrupt row of the tail counts as having it.
 
     It reads about `most_keys` rows of the tail, or fewer segments. Over rows that are being fetched
     (`kernel/store/postgresql/rows.py`) an absent row of slots counts for as many events as its postings say, so that no
@@ -251,7 +215,7 @@ class Search:
         self,
         snapshot: Snapshot,
         scope: Scope,
-        asked: Sequence[int],
+        asked: Sequence[Wanted],
         oldest: tuple[int, bytes] = FIRST,
         beyond: tuple[int, bytes] = LAST,
         most_keys: int | None = None,
@@ -261,6 +225,7 @@ class Search:
         self._first, self._above = slot(oldest), slot(beyond)
         self._keys_left = most_keys
         self._to_pass = 0
+        self._is_counting = self._may_begin_below = False
         self._tail = ((slot(key[-2:]), row) for key, row in self._tail_rows())
         self._next = next(self._tail, None)
         self._all = self._slots()
@@ -271,14 +236,21 @@ class Search:
         return map(position, self._all)
 
     def pass_over(self, count: int) -> int:
-        """Go on behind the next `count` events; return how many there were. Events of a segment are counted together:
-        none of them is looked at, and where digests are asked for no row of slots either.
+        """Go on behind the next `count` events; return how many there were, or more where that is the end. Events of a
+        segment are counted together: none of them is looked at, and where digests are asked for no row of slots either.
         """
         self._to_pass = count
         while self._to_pass and next(self._all, None) is not None:
             self._to_pass -= 1
         passed, self._to_pass = count - self._to_pass, 0
         return passed
+
+    def count(self, most: int) -> int:
+        """Return how many events there are up to `ended_at`, or `most` of them. As `pass_over`, but of the oldest
+        segment, which may begin below the window, the row of slots is read.
+        """
+        self._is_counting = True
+        return self.pass_over(most)
 
     def _pass_some(self, count: int) -> int:
         """Pass over up to `count` events at once, and return how many: the last one is left to `pass_over`."""
@@ -291,8 +263,12 @@ class Search:
         return self._snapshot.scan_past_corruption(EVENT_TAIL, start, end, reverse=True)
 
     def _slots(self) -> Iterator[bytes]:
-        has_looked = False
-        for upper, part, segment in self._rows():
+        has_looked, rows = False, self._rows()
+        row = next(rows, None)
+        while row is not None:
+            upper, part, segment = row
+            following = next(rows, None) if self._is_counting else None
+            self._may_begin_below = self._is_counting and following is None
             yield from self._tail_above(upper)
             if self.ended_at is None and has_looked and self._is_spent:
                 self.ended_at = just_above(position(upper))
@@ -304,6 +280,7 @@ class Search:
                 if self.ended_at is not None:
                     return
                 yield found
+            row = following or next(rows, None)
         yield from self._tail_above(b"")
 
     @property
@@ -322,7 +299,7 @@ class Search:
         """Yield the slot of this row of the tail if it has all digests asked for, or is corrupt; go to the next row."""
         found, own = row
         self._spend(1)
-        if isinstance(own, CorruptionError) or all(digest in own.values for digest in self._asked):
+        if isinstance(own, CorruptionError) or all(_has(own, each) for each in self._asked):
             yield found
         self._next = next(self._tail, None)
         if self._is_spent:
@@ -330,8 +307,13 @@ class Search:
 
     def _rows(self) -> Iterator[Row]:
         """Yield the first row to read of each segment that may have such events, newest first."""
-        large = part_of(self._asked[0]) if self._asked else SLOTS
-        return merge(self._strip(SMALL), self._strip(large), key=by_position, reverse=True)
+        return merge(self._strip(SMALL), self._strip(self._first_part), key=by_position, reverse=True)
+
+    @property
+    def _first_part(self) -> int:
+        """Return the part of a large segment that is read first."""
+        first = self._asked[0] if self._asked else None
+        return part_of(first) if isinstance(first, int) else SLOTS
 
     def _strip(self, part: int) -> Iterator[Row]:
         return strip(self._snapshot, self._scope, part, self._oldest, self._beyond)
@@ -339,12 +321,13 @@ class Search:
     def _found(self, upper: bytes, part: int, segment: Segment | None) -> Iterator[bytes]:
         """Yield slots of a segment that are asked for, newest first; `GONE` for all if the row of slots is missing."""
         self._spend(SEGMENT_KEYS)
-        slot_indexes = () if segment is None else self._slot_indexes(upper, part, segment)
+        slot_indexes = self._slot_indexes(upper, part, segment)
         if self._asked and not slot_indexes:
             return iter(())
-        if slot_indexes and len(slot_indexes) < self._to_pass and upper < self._above and self._next is None:
+        passes = slot_indexes and len(slot_indexes) < self._to_pass and upper < self._above and self._next is None
+        if passes and not self._may_begin_below:
             self._pass_some(len(slot_indexes))
-            return iter(())  # in a segment that begins below `oldest` there are fewer, and no events behind it
+            return iter(())
         own = segment if part == SMALL else None
         if own is None:
             part = SMALL if part == SMALL else SLOTS
@@ -354,20 +337,41 @@ class Search:
             return repeat(GONE, there - self._pass_some(there))
         return self._in_window(upper, Slots(own.slots), slot_indexes)
 
-    def _slot_indexes(self, upper: bytes, part: int, segment: Segment) -> Sequence[int]:
-        """Return where in a segment the events are that have all digests; nothing if no digest is asked for."""
-        found = segment.having(self._asked[0]) if self._asked else ()
-        for digest in self._asked[1:]:
+    def _slot_indexes(self, upper: bytes, part: int, segment: Segment | None) -> Sequence[int]:
+        """Return where in a segment the events are that have all that is asked for; nothing if nothing is."""
+        found: Sequence[int] = ()
+        for at, each in enumerate(self._asked):
+            having = self._having(upper, segment if at == 0 or part == SMALL else None, each)
+            if at == 0:
+                found = having
+            else:
+                also = frozenset(having)
+                self._spend((len(found) + len(also)) // _PLACES_A_KEY)
+                found = [slot_index for slot_index in found if slot_index in also]
             if not found:
                 break
-            also = frozenset((segment if part == SMALL else self._part(upper, digest)).having(digest))
-            self._spend((len(found) + len(also)) // _PLACES_A_KEY)
-            found = [slot_index for slot_index in found if slot_index in also]
         return found
 
-    def _part(self, upper: bytes, digest: int) -> Segment:
+    def _having(self, upper: bytes, segment: Segment | None, each: Wanted) -> Sequence[int]:
+        """Return where in a segment the events are that have this digest, or one of these. `segment`: the row with its
+        postings, if it is read already.
+        """
+        if isinstance(each, int):
+            return (segment or self._part(upper, part_of(each))).having(each)
+        found = set[int]()
+        rows: dict[int, Segment] = {}
+        for digest in sorted(each):
+            of_digest = part_of(digest)
+            row = segment or rows.get(of_digest)
+            if row is None:
+                row = rows[of_digest] = self._part(upper, of_digest)
+            found.update(row.having(digest))
+        self._spend(len(found) // _PLACES_A_KEY)
+        return sorted(found)
+
+    def _part(self, upper: bytes, part: int) -> Segment:
         self._spend(SEGMENT_KEYS)
-        return self._snapshot.get(EVENT_SEGMENTS, *self._scope, part_of(digest), *position(upper)) or Segment()
+        return self._snapshot.get(EVENT_SEGMENTS, *self._scope, part, *position(upper)) or Segment()
 
     def _in_window(self, upper: bytes, slots: Slots, slot_indexes: Sequence[int]) -> Iterator[bytes]:
         high = slots.below(self._above) if upper >= self._above else len(slots)
@@ -386,6 +390,10 @@ class Search:
 
     def _in_order(self, slot_indexes: Sequence[int]) -> Iterable[int]:
         return reversed(slot_indexes)
+
+
+def _has(row: Digests, each: Wanted) -> bool:
+    return each in row.values if isinstance(each, int) else not each.isdisjoint(row.values)
 
 
 def strip(

@@ -12,7 +12,8 @@ from itertools import islice
 from typing import NamedTuple
 
 from svc.identify.events.segments import Digests, Run, Segment, Slots, joined, of_one, position, slot
-from svc.identify.index.queries import FIRST, FIRST_PART, PARTS, SLOTS, SMALL, Scope, delete_run, digests, scope_of
+from svc.identify.index.digests import digests
+from svc.identify.index.queries import FIRST, FIRST_PART, PARTS, SLOTS, SMALL, Scope, delete_run, scope_of
 from svc.identify.indexing.jobs import write_cut
 from svc.identify.queries.events import event_if_readable
 from svc.identify.records import Event

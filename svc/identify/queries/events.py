@@ -20,7 +20,9 @@ from svc.identify.events.event_row import EventBody, UnreadableEventBody, event_
 from svc.identify.events.hour_counts import NOTHING, HourCounts, hour_of
 from svc.identify.events.listing import EVERYTHING, Filters, Listing, Position, Resume
 from svc.identify.index import queries as event_index
+from svc.identify.index.digests import Wanted, digest_of, wanted
 from svc.identify.index.queries import Scope, Search, is_indexed, scope_of
+from svc.identify.index.tally_queries import tallies
 from svc.identify.queries.event_changes import note_change
 from svc.identify.records import DeferredReport, Document, Event
 from svc.identify.tables import DEFERRED_REPORTS, DOCUMENTS, EVENTS, FEED_CLOSED, HOURS, WEIGHTS_SNAPSHOTS
@@ -175,7 +177,7 @@ def positions(
     """
     scope = Scope(number, ENVIRONMENTS.index(environment))
     beyond = listing.after or Position(listing.to_ms, bytes(16))
-    asked = event_index.wanted(listing.filters)
+    asked = wanted(listing.filters)
     search = Search(snapshot, scope, asked, (max(listing.from_ms, 0), bytes(16)), beyond, most_keys)
     passed = search.pass_over(listing.offset)
     rows = [EventPosition(scope, position) for position in islice(search, listing.limit + 1)]
@@ -189,13 +191,13 @@ def positions(
 def newest(
     snapshot: Snapshot,
     scopes: Sequence[Scope],
-    asked: Sequence[int],
+    asked: Sequence[Wanted],
     oldest: tuple[int, bytes],
     beyond: tuple[int, bytes],
     limit: int = KEYS_OF_A_LOOK,
 ) -> Positions:
     """Return the positions of the newest events of several scopes together: of those below `beyond` and not below
-    `oldest` that have all of the digests `asked`. Of each scope about `KEYS_OF_A_LOOK` keys are looked at.
+    `oldest` that have all that is `asked`. Of each scope about `KEYS_OF_A_LOOK` keys are looked at.
     """
     searches = [Search(snapshot, scope, asked, oldest, beyond, KEYS_OF_A_LOOK) for scope in scopes]
     of_each = (
@@ -224,7 +226,7 @@ def scan_positions(
     with where to go on behind it; `None` = some keys were looked at without finding one. Fewer only at the end.
     """
     scopes = [Scope(number, ENVIRONMENTS.index(environment)) for environment in environments]
-    asked, oldest = event_index.wanted(listing.filters), (max(listing.from_ms, 0), bytes(16))
+    asked, oldest = wanted(listing.filters), (max(listing.from_ms, 0), bytes(16))
 
     def look(resume: Resume, limit: int) -> Positions:
         if len(scopes) > 1:
@@ -233,6 +235,54 @@ def scan_positions(
         return positions(snapshot, number, environments[0], left, KEYS_OF_A_LOOK)
 
     return in_looks(look, lambda place: Resume(place.position), resume, count)
+
+
+def scan_counts(
+    snapshot: Snapshot,
+    resume: Resume,
+    count: int,
+    *,
+    number: int,
+    environment: Environment,
+    listing: Listing,
+    most: int,
+) -> Iterator[tuple[Resume, int]]:
+    """Yield how many events a listing asks for, in up to `count` parts, newest first, each with where the next one
+    begins; of the last part that is `NOTHING_BEHIND`. A part counts up to `most`, and reads no event: those of another
+    value with the same digest are counted too.
+    """
+    scope, asked = Scope(number, ENVIRONMENTS.index(environment)), wanted(listing.filters)
+    oldest = (max(listing.from_ms, 0), bytes(16))
+    while resume != NOTHING_BEHIND and count > 0:
+        search = Search(snapshot, scope, asked, oldest, resume.after, KEYS_OF_A_LOOK)
+        passed, count = search.count(most), count - 1
+        resume = NOTHING_BEHIND if search.ended_at is None or passed == most else Resume(search.ended_at)
+        yield resume, passed
+
+
+NOTHING_BEHIND = Resume(Position(0, bytes(16)))
+
+
+def scan_action_counts(
+    snapshot: Snapshot,
+    resume: Resume,
+    count: int,
+    *,
+    number: int,
+    environment: Environment,
+    actions: Sequence[str],
+    from_ms: int,
+) -> Iterator[tuple[Resume, dict[str, int]]]:
+    """Yield how many events have each of these actions, in parts as `scan_counts` does. The index is read once for all
+    of them.
+    """
+    scope = Scope(number, ENVIRONMENTS.index(environment))
+    asked = {digest_of("action", action): action for action in actions}
+    oldest = Position(max(from_ms, 0), bytes(16))
+    while resume != NOTHING_BEHIND and count > 0:
+        found, rest = tallies(snapshot, scope, asked, oldest, resume.after, KEYS_OF_A_LOOK)
+        resume, count = NOTHING_BEHIND if rest is None else Resume(rest), count - 1
+        yield resume, {asked[digest]: tally.events for digest, tally in found.items()}
 
 
 def in_looks(

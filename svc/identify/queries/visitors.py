@@ -13,8 +13,9 @@ from typing import NamedTuple
 from uuid import UUID
 
 from svc.identify.events.listing import Filters, Position
+from svc.identify.index.digests import digest_of, wanted
 from svc.identify.index.forward_queries import SearchForward
-from svc.identify.index.queries import Scope, Search, digest_of, just_above, scope_of, wanted
+from svc.identify.index.queries import Scope, Search, just_above, scope_of
 from svc.identify.index.tally_queries import tallies
 from svc.identify.matching import Visitor
 from svc.identify.queries.events import KEYS_OF_A_LOOK, event_if_readable

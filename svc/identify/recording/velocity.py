@@ -16,7 +16,8 @@ from svc.identify.history.activity import AddressActivity, VisitorActivity
 from svc.identify.history.days import AddressHistory, VisitorHistory
 from svc.identify.history.evidence import DAY_S
 from svc.identify.history.newcomers import Arrival, arrived, without
-from svc.identify.index.queries import Scope, Search, digest_of
+from svc.identify.index.digests import digest_of
+from svc.identify.index.queries import Scope, Search
 from svc.identify.model import Observation
 from svc.identify.queries.velocity import (
     EventSubjects,

@@ -50,6 +50,11 @@ class _Tables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 _TABLES = read_tables("signals", _Tables)
 CATALOGUE: dict[str, Signal] = {signal.name: signal for signal in _TABLES.signals}
+GROUPS: dict[str, tuple[str, ...]] = {
+    group: tuple(name for name, signal in CATALOGUE.items() if signal.group == group)
+    for group in dict.fromkeys(signal.group for signal in CATALOGUE.values())
+}
+"""Group -> names of its signals, both in the order of the catalogue."""
 """Every signal by name, in the order of docs/signals.md."""
 
 _CONTEXTS = ("iframe", "worker")
@@ -64,9 +69,7 @@ EVIDENCE: dict[str, str] = {
 SignalName = Annotated[str, about("The signal. Names are permanent.", "automation", form=open_to(*CATALOGUE))]
 SignalGroup = Annotated[
     str,
-    about(
-        "The group that the signal belongs to.", "bot", form=open_to(*{each.group: None for each in CATALOGUE.values()})
-    ),
+    about("The group that the signal belongs to.", "bot", form=open_to(*GROUPS)),
 ]
 
 

@@ -14,10 +14,10 @@ KeyRole = Literal["admin", "developer"]
 """Of management keys: analyst and viewer are roles of people."""
 KEY_ROLES: tuple[KeyRole, ...] = get_args(KeyRole)
 
-Permission = Literal["own", "read", "judge", "list", "develop", "administer"]
+Permission = Literal["own", "read", "judge", "list", "draft", "develop", "administer"]
 """`own`: one's own session and sign-in. `read`: everything that is not a secret, previews included. `judge`: labels,
-reviews and notes. `list`: entries of lists. `develop`: SDK keys, webhooks, lists. `administer`: proxy keys, members,
-rules, weights, settings, erasure.
+reviews and notes. `list`: entries of lists. `draft`: rules that decide nothing, and proposals of others. `develop`: SDK
+keys, webhooks, lists. `administer`: proxy keys, members, rules, weights, settings, erasure.
 """
 
 _EVERYBODY = frozenset(ROLES)
@@ -28,6 +28,7 @@ ROLES_WITH: dict[Permission, frozenset[Role]] = {
     "read": _EVERYBODY,
     "judge": _JUDGES,
     "list": _JUDGES,
+    "draft": _JUDGES,
     "develop": frozenset(("admin", "developer")),
     "administer": frozenset(("admin",)),
 }

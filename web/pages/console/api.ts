@@ -72,7 +72,8 @@ export class Api {
     });
     if (response.ok) return response;
     const error = await failure(response);
-    if (error.status === 401 && !SIGNING_IN.includes(path)) this.onEnded(error.message);
+    // Of one that was given up the body is not read, and another has said why the session ended.
+    if (error.status === 401 && !SIGNING_IN.includes(path) && !signal?.aborted) this.onEnded(error.message);
     throw error;
   }
 

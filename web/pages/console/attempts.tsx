@@ -22,7 +22,7 @@ export function Attempts({ rows, empty }: { rows: Attempt[]; empty: string }) {
     { head: "Attempt", cell: (row) => row.attempt, number: true },
     { head: "Event", cell: (row) => row.event },
     { head: "Endpoint", cell: (row) => <span class="url">{row.endpoint_url}</span> },
-    { head: "Action", cell: (row) => <Button kind="small" name={`Redeliver ${row.event} of ${row.occurred_at}`} onClick={() => redeliver(row)}>Redeliver</Button> },
+    { head: "Action", cell: (row) => <Button developer kind="small" name={`Redeliver ${row.event} of ${row.occurred_at}`} onClick={() => redeliver(row)}>Redeliver</Button> },
   ];
   return <Table name="Delivery attempts, newest first" columns={columns} rows={rows} keyOf={(row) => row.id} empty={<p>{empty}</p>} />;
 }

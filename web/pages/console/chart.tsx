@@ -9,6 +9,8 @@ export interface Series {
   /** The custom property with its color. */
   color: string;
   values: number[];
+  /** The list of what it counts. */
+  href?: string;
 }
 
 const HEIGHT = 220;
@@ -57,8 +59,8 @@ export function Chart({ name, times, step, series }: { name: string; times: numb
   return (
     <>
       <ul class="legend">
-        {series.map(({ name: one, color, values }) => (
-          <li key={one}><span class="swatch" style={{ background: `var(${color})` }} aria-hidden="true" /> {one} <strong>{count(at === null ? values.reduce((sum, value) => sum + value, 0) : (values[at] ?? 0))}</strong></li>
+        {series.map(({ name: one, color, values, href }) => (
+          <li key={one}><span class="swatch" style={{ background: `var(${color})` }} aria-hidden="true" /> {href ? <a href={href}>{one}</a> : one} <strong>{count(at === null ? values.reduce((sum, value) => sum + value, 0) : (values[at] ?? 0))}</strong></li>
         ))}
         <li class="quiet">{at === null ? "in total" : label(times[at] ?? 0, step)}</li>
       </ul>
@@ -96,7 +98,7 @@ function Drawing({ width, times, step, series, at, onPoint }: {
   const each = (width - left) / Math.max(1, times.length);
   const x = (index: number) => left + index * each;
   const y = (value: number) => HEIGHT - BELOW - (value / top) * (HEIGHT - BELOW - ABOVE);
-  const every = Math.ceil(LABEL / each);
+  const named = ticks(times, step, LABEL / each);
   const point = (event: PointerEvent) => {
     const index = Math.floor((event.offsetX - left) / each);
     onPoint(index >= 0 && index < times.length ? index : null);
@@ -111,7 +113,7 @@ function Drawing({ width, times, step, series, at, onPoint }: {
       ))}
       {at !== null && <rect class="pointed" x={x(at)} y={ABOVE} width={each} height={HEIGHT - BELOW - ABOVE} />}
       {series.map(({ name, color }, index) => <path key={name} d={bars(sums[index - 1], sums[index]!, x, y, Math.max(each * 0.9, 1))} style={{ fill: `var(${color})` }} />)}
-      {times.map((time, index) => index % every === 0 && x(index) + LABEL / 2 < width && <text key={time} x={x(index)} y={HEIGHT - 6}>{tick(time, step)}</text>)}
+      {[...named].map(([index, text]) => x(index) + LABEL / 2 < width && <text key={index} x={x(index)} y={HEIGHT - 6}>{text}</text>)}
     </svg>
   );
 }
@@ -123,11 +125,22 @@ function label(seconds: number, step: number): string {
   return time.toLocaleString("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", hour12: false });
 }
 
-/** Hours by the clock, a new day by its date. */
-function tick(seconds: number, step: number): string {
-  const time = new Date(1000 * seconds);
-  if (step >= DAY_S || time.getHours() + time.getMinutes() === 0) {
-    return time.toLocaleDateString("en-GB", { day: "numeric", month: "short", ...(step >= DAY_S && { timeZone: "UTC" }) });
-  }
-  return time.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", hour12: false });
+const HOURS = [1, 2, 3, 6, 12, 24];
+
+/** What stands below a chart, by its place among the times: each day by its date, and between them full hours of the clock, where there is
+ * room for them. `apart`: how many times a text covers. */
+export function ticks(times: number[], step: number, apart: number): Map<number, string> {
+  const found = new Map<number, string>();
+  const isDays = step >= DAY_S;
+  const hours = HOURS.find((one) => isDays || (3600 * one) / step >= apart) ?? 24;
+  let last = -Infinity;
+  times.forEach((seconds, index) => {
+    const time = new Date(1000 * seconds), hour = time.getHours();
+    const isDate = isDays || hour === 0;
+    if (index - last < apart || (!isDate && (hours === 24 || hour % hours !== 0))) return;
+    if (isDate) found.set(index, time.toLocaleDateString("en-GB", { day: "numeric", month: "short", ...(isDays && { timeZone: "UTC" }) }));
+    else found.set(index, time.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", hour12: false }));
+    last = index;
+  });
+  return found;
 }

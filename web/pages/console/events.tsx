@@ -4,14 +4,14 @@ import { useRef, useState } from "preact/hooks";
 import { AddToList } from "./addtolist.js";
 import { useEventColumns } from "./eventlist.js";
 import { FilterBar } from "./filterbar.js";
-import { FILTERS, filters, period } from "./filters.js";
-import { many } from "./format.js";
+import { FILTERS, filters, matchesOf, period } from "./filters.js";
+import { count, many, total } from "./format.js";
 import { LabelMany } from "./judging/label.js";
 import { usePages } from "./lists.js";
 import { SavedViews } from "./saved.js";
-import { useAction, useConsole } from "./state.js";
-import { Button, More, Problem, Show, Table, useSelection } from "./ui.js";
-import type { EventRow, Page } from "./wire.js";
+import { audienceOf, useAction, useConsole, useLoad, useQuery } from "./state.js";
+import { Button, Choice, Field, More, Problem, Show, Table, useSelection } from "./ui.js";
+import type { EventRow, Page, Ruleset, Total } from "./wire.js";
 
 const LIMIT = 50;
 
@@ -28,13 +28,15 @@ export function Events() {
     (answer) => answer.rows,
     deps,
   );
+  const counted = useLoad((signal) => api.get<Total>("events/count", { environment, ...filters(query), ...period(query, Date.now()) }, signal), deps);
+  const all = counted.error === undefined && !counted.busy ? counted.value : undefined;
   const rows = loaded.value?.rows ?? [];
   const columns = useEventColumns(rows);
   const selection = useSelection(rows.map((row) => row.request_id));
   return (
     <>
-      <FilterBar names={FILTERS} windowed><SavedViews /></FilterBar>
-      <Export />
+      <FilterBar names={FILTERS} windowed><OfRules /><SavedViews /></FilterBar>
+      <Export total={all} />
       {selection.chosen.size > 0 && <Chosen rows={rows.filter((row) => selection.chosen.has(row.request_id))} onDone={() => selection.choose(new Set())} onLabeled={() => { selection.choose(new Set()); loaded.reload(); }} />}
       <Show of={loaded}>{({ rows, cursor }) => (
         <>
@@ -48,7 +50,7 @@ export function Events() {
             empty={<p>{cursor === undefined ? `No event in ${environment} matches. Widen the time, clear a filter, or choose another environment above.` : "None of the newest events match. Look further back."}</p>}
           />
           <Problem error={error} retry={more} />
-          <p class="quiet" role="status">{rows.length > 0 && `${many(rows.length, "event")}${cursor === undefined ? ", no older ones in this window." : "; there are older ones."}`}</p>
+          <p class="quiet" role="status">{rows.length > 0 && (cursor === undefined ? `${many(rows.length, "event")}, no older ones in this window.` : `The newest ${count(rows.length)}${all ? ` of ${total(all, "event")}` : "; there are older ones"}.`)}</p>
           <More show={cursor !== undefined} busy={busy} onMore={more} />
         </>
       )}</Show>
@@ -56,8 +58,22 @@ export function Events() {
   );
 }
 
-/** The events of the view as a file: all of them, not only those that are on the screen. */
-function Export() {
+/** A rule whose events are asked for, of those in force. */
+function OfRules() {
+  const { api, environment, place: { query } } = useConsole();
+  const change = useQuery();
+  const audience = audienceOf(environment);
+  const { value } = useLoad(() => api.manage<Ruleset>("GET", "rules", undefined, { environment: audience }), [audience]);
+  const rules = value?.rules ?? [];
+  if (rules.length === 0) return null;
+  const options = [["", "any"], ...rules.map(({ id, name }) => [id, name])] as [string, string][];
+  if (query.rule && !rules.some(({ id }) => id === query.rule)) options.push([query.rule, "another one"]);
+  const pick = (id: string) => change({ shadow: undefined, ...matchesOf(id || undefined, rules.find((rule) => rule.id === id)?.mode) });
+  return <Field label="Rule"><Choice value={query.rule ?? ""} options={options} onPick={pick} /></Field>;
+}
+
+/** How many events the view has, and all of them as a file, not only those that are on the screen. */
+function Export({ total: all }: { total: Total | undefined }) {
   const { api, environment, place: { query } } = useConsole();
   const save = useAction(async (format: string) => {
     const asked = { environment, ...filters(query), ...period(query, Date.now()), format };
@@ -73,7 +89,8 @@ function Export() {
   return (
     <>
       <p class="buttons lone">
-        <span class="quiet">Export all events of this view:</span>
+        <strong role="status">{all && total(all, "event")}</strong>
+        <span class="quiet">Export them:</span>
         <Button kind="small" busy={save.busy} name="Export as CSV" onClick={() => save.run("csv")}>CSV</Button>
         <Button kind="small" busy={save.busy} name="Export as JSON lines" onClick={() => save.run("jsonl")}>JSON lines</Button>
       </p>

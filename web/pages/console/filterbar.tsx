@@ -7,7 +7,7 @@ import { useConsole, useLink, useLoad, useQuery } from "./state.js";
 import { Button, Choice, type Content, Field } from "./ui.js";
 import type { Revision } from "./wire.js";
 
-const TITLES: Record<string, string> = { ip_address: "Address", account_id: "Account", asn: "Network (AS)", min_accounts: "Accounts, at least", min_visitors: "Visitors, at least", network: "Address or network", q: "Id begins with" };
+const TITLES: Record<string, string> = { ip_address: "Address", account_id: "Account", group: "Signal group", asn: "Network (AS)", min_accounts: "Accounts, at least", min_visitors: "Visitors, at least", network: "Address or network", q: "Id begins with" };
 const HINTS: Record<string, string> = { country: "GB", visitor: "20 letters and digits", asn: "20712", action: "log_in", network: "95.194.0.0/16" };
 
 /** The form around filters: what it changes stands in the address at once. */
@@ -83,13 +83,13 @@ export function FilterBar({ names, windowed, single, children, labels = {} }: { 
   const changed = useQuery();
   const change = (changes: Record<string, string | undefined>) =>
     changed(single ? { ...Object.fromEntries(names.map((name) => [name, undefined])), ...changes } : changes);
-  const first = names.length > MAX_AT_ONCE ? names.slice(0, MAX_AT_ONCE - 2) : names;
+  const first = names.length > MAX_AT_ONCE ? names.slice(0, MAX_AT_ONCE - 1) : names;
   const rest = names.slice(first.length);
-  const options: Record<string, string[]> = { level: LEVELS, decision: DECISIONS, label: LABELS, kind: KINDS, signal: Object.keys(texts.signals).sort() };
+  const options: Record<string, string[]> = { level: LEVELS, decision: DECISIONS, label: LABELS, kind: KINDS, signal: Object.keys(texts.signals).sort(), group: [...new Set(Object.values(texts.signals).map(({ group }) => group))].sort() };
   const one = (name: string) => (
     <Field key={name} label={labels[name] ?? TITLES[name] ?? words(name).replace(/^./, (letter) => letter.toUpperCase())}>
       {options[name]
-        ? <Choice value={query[name] ?? ""} options={[["", "any"], ...options[name]!.map((value): [string, string] => [value, name === "signal" ? value : words(value)])]} onPick={(value) => change({ [name]: value })} />
+        ? <Choice value={query[name] ?? ""} options={[["", "any"], ...options[name]!.map((value): [string, string] => [value, name === "signal" ? value : name === "group" ? `any ${words(value)}` : words(value)])]} onPick={(value) => change({ [name]: value })} />
         : <Entry value={query[name] ?? ""} placeholder={HINTS[name]} maxLength={1024} class={name} onEnter={(text) => change({ [name]: tidy(name, text) })} />}
     </Field>
   );

@@ -1,7 +1,7 @@
 /** Filters of events, as they stand in the address and as the service reads them. */
 import type { Query } from "./hash.js";
 
-export const FILTERS = ["level", "decision", "signal", "account_id", "action", "visitor", "ip_address", "country", "asn", "kind", "label", "tag"] as const;
+export const FILTERS = ["level", "decision", "action", "group", "signal", "account_id", "visitor", "ip_address", "country", "asn", "kind", "label", "tag"] as const;
 export type Filter = (typeof FILTERS)[number];
 /** With what a link asks for: a rule that decided, or with `shadow` one that matched in shadow mode. */
 export const KEPT = [...FILTERS, "rule", "shadow"] as const;
@@ -71,9 +71,16 @@ export function openPeriod(query: Query, now: number): { from?: string; to?: str
   return length === undefined ? {} : { from: new Date(now - length).toISOString() };
 }
 
+/** When a window by this name begins: on a full hour if it has a day or more, as the counts of an hour do. */
+export function startOf(name: string, now: number): number {
+  const length = WINDOWS[name] ?? 24 * HOUR;
+  const round = length >= MOST ? Math.ceil : Math.floor;
+  return length <= HOUR ? now - length : HOUR * round((now - Math.min(length, MOST)) / HOUR);
+}
+
 /** The window of an address as `from` and `to`; no name, or an unknown one, is the last 24 hours. What only ends begins with the oldest. */
 export function period(query: Query, now: number): { from: string; to?: string } {
   const { from, to } = query.window === "between" ? between(query) : {};
-  const length = to ? MOST : Math.min(WINDOWS[query.window ?? "24h"] ?? 24 * HOUR, MOST);
-  return { from: from ?? new Date(now - length).toISOString(), ...(to && { to }) };
+  const start = to ? now - MOST : startOf(query.window ?? "24h", now);
+  return { from: from ?? new Date(start).toISOString(), ...(to && { to }) };
 }

@@ -6,6 +6,9 @@ export const count = (value: number): string => whole.format(value);
 /** "1 visit", "2 visits"; "2 entries" where the plural is told. */
 export const many = (value: number, one: string, more = `${one}s`): string => `${count(value)} ${value === 1 ? one : more}`;
 
+/** A count that may go on: "540 events", "more than 10,000 events". */
+export const total = (of: { count: number; is_exact: boolean }, one: string): string => `${of.is_exact ? "" : "more than "}${many(of.count, one)}`;
+
 /** A count that ends at 64. */
 export const upTo64 = (value: number): string => (value >= 64 ? "64+" : String(value));
 

@@ -29,10 +29,11 @@ export const keyOf = ({ kind, id }: Pick<Node, "kind" | "id">): string => `${kin
 
 const between = (least: number, value: number, most: number): number => Math.min(most, Math.max(least, value));
 
-/** Half the height of the ellipse of each step. */
-function radii(first: number, second: number): number[] {
-  const inner = between(70, 12 * first, 150);
-  return [0, inner, inner + between(75, 6 * second, 135)];
+/** Half the height of the ellipse of each step, by how many there are of it. */
+function radii(counts: number[]): number[] {
+  const found: number[] = [];
+  counts.forEach((number, step) => found.push(step === 0 ? 0 : step === 1 ? between(70, 12 * number, 150) : found[step - 1]! + (number > 0 ? between(75, 6 * number, 135) : 0)));
+  return found;
 }
 
 /** Angles as close to the wanted ones, which ascend, as a distance allows; evenly around where they do not fit into a turn. */
@@ -53,7 +54,7 @@ export function spread(wanted: number[]): number[] {
   return wanted.map((_, at) => (2 * Math.PI * at) / wanted.length + turn);
 }
 
-/** Place by key, and the box around all of them, as high as they need. Those of the second step lie close to the one of the first that they are linked to. */
+/** Place by key, and the box around all of them, as high as they need. Those of a later step lie close to the ones before that they are linked to. */
 export function layout(nodes: Node[], edges: Edge[]): { places: Map<string, Placed>; box: { x: number; y: number; width: number; height: number } } {
   const angles = new Map<string, number>();
   const first = nodes.filter(({ steps }) => steps === 1);
@@ -64,9 +65,12 @@ export function layout(nodes: Node[], edges: Edge[]): { places: Map<string, Plac
     if (known.length === 0) return 0;
     return Math.atan2(known.reduce((sum, angle) => sum + Math.sin(angle), 0), known.reduce((sum, angle) => sum + Math.cos(angle), 0));
   };
-  const second = nodes.filter(({ steps }) => steps === 2).map((node) => ({ node, wanted: near(node) })).sort((one, other) => one.wanted - other.wanted);
-  spread(second.map(({ wanted }) => wanted)).forEach((angle, at) => angles.set(keyOf(second[at]!.node), angle));
-  const heights = radii(first.length, second.length);
+  const farthest = Math.max(...nodes.map(({ steps }) => steps));
+  for (let step = 2; step <= farthest; step += 1) {
+    const of = nodes.filter(({ steps }) => steps === step).map((node) => ({ node, wanted: near(node) })).sort((one, other) => one.wanted - other.wanted);
+    spread(of.map(({ wanted }) => wanted)).forEach((angle, at) => angles.set(keyOf(of[at]!.node), angle));
+  }
+  const heights = radii(Array.from({ length: farthest + 1 }, (_, step) => nodes.filter(({ steps }) => steps === step).length));
   const places = new Map(nodes.map((node) => {
     const radius = heights[node.steps] ?? 0, angle = angles.get(keyOf(node)) ?? 0;
     return [keyOf(node), { x: WIDE * radius * Math.cos(angle), y: radius * Math.sin(angle) }];

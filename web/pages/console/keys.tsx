@@ -30,7 +30,7 @@ export function Keys() {
   };
   return (
     <>
-      <Card title="SDK keys" actions={<Button onClick={() => setOpen({ is: "issue", proxy: false })}>Issue a key</Button>}>
+      <Card title="SDK keys" actions={<Button developer onClick={() => setOpen({ is: "issue", proxy: false })}>Issue a key</Button>}>
         <p class="quiet">A public key goes into pages and apps, and works from its origins and platforms only. A secret key stays on your servers.</p>
         <Show of={sdk}>{(rows) => <KeyTable name="SDK keys" rows={rows} onOpen={setOpen} empty="No key yet. Issue a public key to identify visitors of a page." />}</Show>
       </Card>
@@ -60,9 +60,9 @@ function KeyTable({ name, rows, onOpen, empty }: { name: string; rows: Key[]; on
       cell: (key) => key.status === "active" && (
         <div class="buttons">
           {key.kind === "public" && <Button kind="small" name={`Snippet of ${key.name}`} onClick={() => onOpen({ is: "snippet", key })}>Snippet</Button>}
-          {key.kind === "public" && <Button kind="small" name={`Origins of ${key.name}`} onClick={() => onOpen({ is: "origins", key })}>Origins</Button>}
+          {key.kind === "public" && <Button developer kind="small" name={`Origins of ${key.name}`} onClick={() => onOpen({ is: "origins", key })}>Origins</Button>}
           {!isProxy(key) && <a class="button small" href={link("weights", "", { key_id: key.id })} aria-label={`Weights of ${key.name}`}>Weights</a>}
-          <Button admin={isProxy(key)} kind="small danger" name={`Revoke ${key.name}`} onClick={() => onOpen({ is: "revoke", key })}>Revoke</Button>
+          <Button developer admin={isProxy(key)} kind="small danger" name={`Revoke ${key.name}`} onClick={() => onOpen({ is: "revoke", key })}>Revoke</Button>
         </div>
       ),
     },

@@ -1,10 +1,11 @@
-/** What links accounts and visitors, in two steps: as a small graph, and as a table that says the same. */
+/** What links accounts and visitors, step by step: as a small graph, and as a table that says the same. */
 /** @jsxImportSource preact */
 import { hueOf } from "../parts/identity.js";
 import { keyOf, layout, MAX_NODES } from "./graph.js";
 import { count, many } from "./format.js";
+import { Ring } from "./ring.js";
 import { useConsole, useLink, useLoad } from "./state.js";
-import { AccountLink, Card, type Column, Show, Table, Time, VisitorLink } from "./ui.js";
+import { AccountLink, Button, Card, type Column, Show, Table, Time, useSelection, VisitorLink } from "./ui.js";
 import type { Links as Found } from "./wire.js";
 
 const COLUMNS: Column<Found["links"][number]>[] = [
@@ -19,24 +20,31 @@ export function Links(middle: { visitor: string } | { account: string }) {
   const { api, environment } = useConsole();
   const loaded = useLoad((signal) => api.get<Found>("links", { environment, ...middle }, signal), [environment, JSON.stringify(middle)]);
   const isVisitor = "visitor" in middle;
+  const links = loaded.value?.links ?? [];
+  const selection = useSelection(links.map(keyOfLink));
   return (
-    <Card title={isVisitor ? "Accounts of this visitor, and their other visitors" : "Visitors of this account, and their other accounts"}>
+    <Card title={isVisitor ? "Accounts of this visitor, and who shares them" : "Visitors of this account, and their other accounts"}>
       <Show of={loaded}>{(found) => found.links.length === 0
         ? <p class="quiet">{isVisitor ? "No event of this visitor names an account." : "No visitor that can be recognized acted for this account."}</p>
         : <>
-            <p class="quiet">{summary(found, isVisitor)}{!found.is_complete && " There are more than are shown here."}</p>
+            <p class="quiet">{summary(found)}{!found.is_complete && " There are more than are shown here."}</p>
             {found.is_complete && found.nodes.length <= MAX_NODES && <Graph found={found} />}
-            <Table name="Links" columns={COLUMNS} rows={found.links} keyOf={(row) => `${row.visitor_id} ${row.account_id}`} />
+            <p class="buttons"><Button judge kind="small" onClick={() => selection.choose(new Set(links.map(keyOfLink)))}>Choose all of them</Button></p>
+            <Ring links={links.filter((one) => selection.chosen.has(keyOfLink(one)))} onNone={() => selection.choose(new Set())} />
+            <Table name="Links" columns={COLUMNS} rows={found.links} keyOf={keyOfLink} selection={selection} />
           </>
       }</Show>
     </Card>
   );
 }
 
-function summary({ nodes }: Found, isVisitor: boolean): string {
-  const near = nodes.filter(({ steps }) => steps === 1).length, far = nodes.filter(({ steps }) => steps === 2).length;
-  const [one, other] = isVisitor ? ["account", "visitor"] : ["visitor", "account"];
-  return `${many(near, one!)}; ${far === 0 ? `no other ${other}` : many(far, `other ${other}`)} in turn.`;
+const keyOfLink = (row: Found["links"][number]): string => `${row.visitor_id} ${row.account_id}`;
+
+/** "2 visitors and 5 accounts, up to 4 steps away." */
+export function summary({ nodes }: Found): string {
+  const number = (kind: string) => nodes.filter((node) => node.kind === kind).length;
+  const farthest = Math.max(...nodes.map(({ steps }) => steps));
+  return `${many(number("visitor"), "visitor")} and ${many(number("account"), "account")}, up to ${many(farthest, "step")} away.`;
 }
 
 function Graph({ found: { nodes, links } }: { found: Found }) {

@@ -4,13 +4,14 @@ import { useMemo } from "preact/hooks";
 import { Chart, type Series } from "./chart.js";
 import { FirstRun } from "./firstrun.js";
 import { WorldMap } from "./map.js";
-import { WINDOW_NAMES, WINDOWS } from "./filters.js";
+import { startOf, WINDOW_NAMES } from "./filters.js";
 import { count, country, money, share, words } from "./format.js";
 import { useConsole, useLink, useLoad, useQuery } from "./state.js";
-import { Bars, Card, Choice, Facts, Field, Name, Show } from "./ui.js";
-import type { Billing, Counts, Networks, Statistics } from "./wire.js";
+import { Bars, Card, Choice, Facts, Field, Name, Show, Time } from "./ui.js";
+import type { Actions, Billing, Counts, Networks, Statistics } from "./wire.js";
 
 const RANGES = ["24h", "7d", "30d"];
+const HOUR = 3_600_000;
 const STEP_S = { hour: 3600, day: 86_400 };
 const MAX_BARS = 10;
 
@@ -20,17 +21,18 @@ export function Overview() {
   const range = RANGES.includes(query.window ?? "") ? query.window! : "24h";
   const step = query.step === "day" || query.step === "hour" ? query.step : range === "30d" ? "day" : "hour";
   const loaded = useLoad(async (signal) => {
-    const now = Date.now(), length = WINDOWS[range]!;
+    // The hours of Events, of which the last one goes on.
+    const now = Date.now(), start = startOf(range, now), length = HOUR * Math.ceil((now - start) / HOUR);
     const at = (time: number) => new Date(time).toISOString();
     const of = (from: number, to: number) => api.get<Statistics>("statistics", { environment, from: at(from), to: at(to), step }, signal);
-    const start = now - length + (range === "30d" ? 60_000 : 0);
-    const [statistics, before, networks] = await Promise.all([
+    const [statistics, before, networks, actions] = await Promise.all([
       of(start, now),
       // The service keeps 30 days: those before them are gone.
-      range === "30d" ? undefined : of(now - 2 * length, now - length),
+      range === "30d" ? undefined : of(start - length, start),
       api.get<Networks>("networks", { environment, from: at(start), to: at(now) }, signal),
+      api.get<Actions>("actions", { environment, from: at(start), to: at(now) }, signal),
     ]);
-    return { statistics, before, networks };
+    return { statistics, before, networks, actions };
   }, [environment, range, step]);
   return (
     <>
@@ -45,7 +47,7 @@ export function Overview() {
 }
 
 /** A value for each period of the window, also for those without events. */
-function useSeries(statistics: Statistics) {
+function useSeries(statistics: Statistics, to: (query: Record<string, string>) => string) {
   return useMemo(() => {
     const step = STEP_S[statistics.step];
     const first = Math.floor(Date.parse(statistics.from) / 1000 / step) * step;
@@ -53,15 +55,16 @@ function useSeries(statistics: Statistics) {
     const times: number[] = [];
     for (let time = first; time < end; time += step) times.push(time);
     const known = new Map(statistics.periods.map((period) => [Date.parse(period.at) / 1000, period]));
-    const of = (name: string, color: string, value: (counts: Counts) => number): Series => ({
+    const of = (name: string, color: string, value: (counts: Counts) => number, query?: Record<string, string>): Series => ({
       name,
       color,
+      ...(query && { href: to(query) }),
       values: times.map((time) => (known.has(time) ? value(known.get(time)!) : 0)),
     });
     const levels = [
-      of("low", "--low-bar", ({ levels: { low } }) => low),
-      of("medium", "--medium-bar", ({ levels: { medium } }) => medium),
-      of("high", "--high-bar", ({ levels: { high } }) => high),
+      of("low", "--low-bar", ({ levels: { low } }) => low, { level: "low" }),
+      of("medium", "--medium-bar", ({ levels: { medium } }) => medium, { level: "medium" }),
+      of("high", "--high-bar", ({ levels: { high } }) => high, { level: "high" }),
       of("not scored", "--none-bar", ({ levels: { not_scored } }) => not_scored),
     ];
     const visitors = [
@@ -69,12 +72,8 @@ function useSeries(statistics: Statistics) {
       of("new", "--tone-2", (counts) => counts.new),
       of("not identifiable", "--none-bar", (counts) => counts.unidentifiable),
     ];
-    const decisions = [
-      of("allow", "--low-bar", (counts) => counts.decisions.allow ?? 0),
-      of("review", "--tone-2", (counts) => counts.decisions.review ?? 0),
-      of("challenge", "--medium-bar", (counts) => counts.decisions.challenge ?? 0),
-      of("block", "--high-bar", (counts) => counts.decisions.block ?? 0),
-    ];
+    const colors = { allow: "--low-bar", review: "--tone-2", challenge: "--medium-bar", block: "--high-bar" };
+    const decisions = Object.entries(colors).map(([decision, color]) => of(decision, color, (counts) => counts.decisions[decision] ?? 0, { decision }));
     return { step, times, levels, visitors, decisions };
   }, [statistics]);
 }
@@ -89,13 +88,14 @@ export function growth(now: number, before: number | undefined): string {
 
 const MAX_NETWORKS = 10;
 
-function Shown({ statistics, before, networks }: { statistics: Statistics; before: Statistics | undefined; networks: Networks }) {
+function Shown({ statistics, before, networks, actions }: { statistics: Statistics; before: Statistics | undefined; networks: Networks; actions: Actions }) {
   const { environment, place: { query } } = useConsole();
   const link = useLink();
-  const { step, times, levels, visitors, decisions } = useSeries(statistics);
+  const window = query.window ?? "24h";
+  const to = (of: Record<string, string>) => link("events", "", { ...of, window });
+  const { step, times, levels, visitors, decisions } = useSeries(statistics, to);
   const { totals } = statistics;
   const all = totals.identifications;
-  const window = query.window ?? "24h";
   if (all === 0) return <><div class="empty"><p>No identification in {environment} in this window. Choose another window or environment.</p></div><FirstRun /></>;
   const suspicious = totals.levels.medium + totals.levels.high;
   const earlier = before?.totals;
@@ -104,10 +104,10 @@ function Shown({ statistics, before, networks }: { statistics: Statistics; befor
   return (
     <>
       <ul class="numbers">
-        <li><strong>{count(all)}</strong> identifications {since(all, (counts) => counts.identifications)}</li>
+        <li><a href={to({})}><strong>{count(all)}</strong> identifications</a> {since(all, (counts) => counts.identifications)}</li>
         <li><strong>{count(suspicious)}</strong> suspicious, {share(suspicious, all)} {since(suspicious, (counts) => counts.levels.medium + counts.levels.high)}</li>
         <li><strong>{count(totals.new)}</strong> new visitors {since(totals.new, (counts) => counts.new)}</li>
-        <li><strong>{count(totals.decisions.block ?? 0)}</strong> blocked {since(totals.decisions.block ?? 0, (counts) => counts.decisions.block ?? 0)}</li>
+        <li><a href={to({ decision: "block" })}><strong>{count(totals.decisions.block ?? 0)}</strong> blocked</a> {since(totals.decisions.block ?? 0, (counts) => counts.decisions.block ?? 0)}</li>
         <li><strong>{money(totals.amount_micros)}</strong> spent</li>
       </ul>
       {before && <p class="quiet">Compared with the period of the same length before.</p>}
@@ -116,19 +116,23 @@ function Shown({ statistics, before, networks }: { statistics: Statistics; befor
       <Card title="New and returning visitors"><Chart name="New and returning visitors" times={times} step={step} series={visitors} /></Card>
       {totals.countries.length > 0 && <Card title="Map"><WorldMap counts={totals.countries} /></Card>}
       <div class="pair">
+        <Card title="Actions">
+          <Bars name="Actions" of={all} empty="No action. Send `action` with an identification." rows={actions.actions.slice(0, MAX_BARS).map(({ action, count: number }) => ({ key: action, label: <a href={to({ action })}><Name of={action} /></a>, count: number }))} />
+          {!actions.is_complete && <p class="quiet">Since <Time at={actions.since} />.</p>}
+        </Card>
         <Card title="Top signals">
-          <Bars name="Signals" of={all} rows={totals.signals.slice(0, MAX_BARS).map((one) => ({ key: one.signal, label: <a href={link("events", "", { signal: one.signal, window })}><Name of={one.signal} /></a>, count: one.count }))} />
+          <Bars name="Signals" of={all} rows={totals.signals.slice(0, MAX_BARS).map((one) => ({ key: one.signal, label: <a href={to({ signal: one.signal })}><Name of={one.signal} /></a>, count: one.count }))} />
         </Card>
         <Card title="Countries">
-          <Bars name="Countries" of={all} empty="No country is known. The operator of this service installs network data for that." rows={[...totals.countries].sort((one, other) => other.count - one.count).slice(0, MAX_BARS).map((one) => ({ key: one.country_code, label: <a href={link("events", "", { country: one.country_code, window })}>{country(one.country_code)}</a>, count: one.count }))} />
+          <Bars name="Countries" of={all} empty="No country is known. The operator of this service installs network data for that." rows={[...totals.countries].sort((one, other) => other.count - one.count).slice(0, MAX_BARS).map((one) => ({ key: one.country_code, label: <a href={to({ country: one.country_code })}>{country(one.country_code)}</a>, count: one.count }))} />
         </Card>
         <Card title="Networks">
-          <Bars name="Networks" of={networks.events} empty="No network is known. The operator of this service installs network data for that." rows={networks.networks.slice(0, MAX_NETWORKS).map((one) => ({ key: one.asn, label: <a href={link("events", "", { asn: one.asn, window })}>{one.asn_name ?? `AS${one.asn}`}</a>, count: one.events }))} />
+          <Bars name="Networks" of={networks.events} empty="No network is known. The operator of this service installs network data for that." rows={networks.networks.slice(0, MAX_NETWORKS).map((one) => ({ key: one.asn, label: <a href={to({ asn: one.asn })}>{one.asn_name ?? `AS${one.asn}`}</a>, count: one.events }))} />
           {!networks.is_complete && <p class="quiet">Of the newest {count(networks.events)} identifications.</p>}
         </Card>
         <Card title="Scores"><Bars name="Scores" of={all} rows={histogram(totals.scores)} /></Card>
         <Card title="Kinds of visitor">
-          <Bars name="Kinds" of={all} rows={Object.entries(totals.kinds).filter(([, number]) => number > 0).map(([kind, number]) => ({ key: kind, label: <a href={link("events", "", { kind, window })}>{words(kind)}</a>, count: number }))} />
+          <Bars name="Kinds" of={all} rows={Object.entries(totals.kinds).filter(([, number]) => number > 0).map(([kind, number]) => ({ key: kind, label: <a href={to({ kind })}>{words(kind)}</a>, count: number }))} />
         </Card>
       </div>
     </>

@@ -1,65 +1,59 @@
-/** Filters that somebody keeps by a name, in this browser. */
+/** Filters that people keep by a name: for everybody of the organization, or for themselves. */
 /** @jsxImportSource preact */
 import { useState } from "preact/hooks";
 import { KEPT } from "./filters.js";
-import type { Query } from "./hash.js";
-import { useConsole, useLink } from "./state.js";
-import { Button, Choice, Dialog, Field } from "./ui.js";
+import { type Query, write } from "./hash.js";
+import { useAction, useConsole, useLink, useLoad, useMayJudge } from "./state.js";
+import { Button, Choice, Copy, Dialog, Field, Problem } from "./ui.js";
+import type { View } from "./wire.js";
 
-interface View {
-  name: string;
-  query: Query;
-}
-
-const OF_A_VIEW = ["window", "from", "to", "sort", ...KEPT];
-
-/** What the browser keeps under this name; nothing where it keeps none, or not in this form. */
-export function savedViews(storage: Pick<Storage, "getItem">, place: string): View[] {
-  try {
-    const found: unknown = JSON.parse(storage.getItem(place) ?? "[]");
-    const isView = (one: unknown): one is View => typeof (one as View | null)?.name === "string" && typeof (one as View).query === "object";
-    return Array.isArray(found) ? found.filter(isView) : [];
-  } catch {
-    return [];
-  }
-}
-
-/** The views with one more, or another one of its name. */
-export const withView = (views: View[], view: View): View[] =>
-  [...views.filter(({ name }) => name !== view.name), view].sort((one, other) => one.name.localeCompare(other.name));
+const OF_A_VIEW = ["window", "from", "to", "sort", ...KEPT, "min_accounts", "min_visitors", "network", "q"];
 
 /** What of an address is part of a view: its filters and its window. */
 export const viewOf = (query: Query): Query => Object.fromEntries(OF_A_VIEW.flatMap((name) => (query[name] === undefined ? [] : [[name, query[name]]])));
 
-/** A choice of the saved views of this screen, and what keeps or forgets one. */
+/** The address of a view, for colleagues. */
+export const addressOf = (view: View): string => `${location.origin}${location.pathname}${write("view", view.id)}`;
+
+/** A choice of the saved views of this screen, and what keeps or deletes one. */
 export function SavedViews() {
-  const { session, place: { screen, query } } = useConsole();
+  const { api, environment, session, notify, place: { screen, query } } = useConsole();
   const link = useLink();
-  const place = `svc views ${session.organization.id} ${screen}`;
-  const [views, setViews] = useState(() => savedViews(localStorage, place));
+  const mayShare = useMayJudge();
+  const loaded = useLoad(async (signal) => (await api.get<{ views: View[] }>("views", {}, signal)).views.filter((view) => view.screen === screen), [screen]);
   const [isNaming, setNaming] = useState(false);
+  const views = loaded.value ?? [];
   const shown = JSON.stringify(viewOf(query));
   const current = views.find((view) => JSON.stringify(viewOf(view.query)) === shown);
-  const keep = (next: View[]) => {
-    setViews(next);
-    if (next.length > 0) localStorage.setItem(place, JSON.stringify(next));
-    else localStorage.removeItem(place);
+  const forget = useAction(async (view: View) => {
+    await api.call("DELETE", `views/${view.id}`);
+    loaded.reload();
+  });
+  const open = (id: string) => {
+    const view = views.find((one) => one.id === id);
+    location.hash = link(screen, "", { environment, ...view?.query });
   };
-  const open = (name: string) => {
-    location.hash = link(screen, "", views.find((view) => view.name === name)?.query ?? {});
-  };
+  const isOwn = session.member !== undefined;
   return (
     <>
-      {views.length > 0 && <Field label="Saved"><Choice value={current?.name ?? ""} options={[["", "choose …"], ...views.map(({ name }): [string, string] => [name, name])]} onPick={open} /></Field>}
+      {views.length > 0 && <Field label="Saved"><Choice value={current?.id ?? ""} options={[["", "choose …"], ...views.map(({ id, name, is_shared }): [string, string] => [id, is_shared ? name : `${name} (own)`])]} onPick={open} /></Field>}
       {current === undefined
-        ? shown !== "{}" && <Button onClick={() => setNaming(true)}>Save these filters …</Button>
-        : <Button name={`Forget the filters ${current.name}`} onClick={() => keep(views.filter((view) => view !== current))}>Forget</Button>}
+        ? shown !== "{}" && (isOwn || mayShare) && <Button onClick={() => setNaming(true)}>Save these filters …</Button>
+        : <>
+            <Copy text={addressOf(current)} label="Copy the address" what={`the address of the filters ${current.name}`} />
+            {(mayShare || !current.is_shared) && <Button name={`Delete the filters ${current.name}`} busy={forget.busy} onClick={() => forget.run(current)}>Delete</Button>}
+          </>}
+      <Problem error={forget.error ?? loaded.error} />
       {isNaming && (
         <Dialog title="Save these filters" submit="Save" onClose={() => setNaming(false)} onSubmit={async (values) => {
-          keep(withView(views, { name: String(values.get("name")).trim(), query: viewOf(query) }));
+          const is_shared = values.get("whose") === "all";
+          await api.call<View>("POST", "views", { body: { name: String(values.get("name")).trim(), screen, query: viewOf(query), is_shared } });
           setNaming(false);
+          loaded.reload();
+          notify(is_shared ? "Saved: everybody of the organization finds these filters here." : "Saved for you, in whatever browser.");
         }}>
-          <Field label="Name" hint="Kept in this browser. To share a view, copy its address."><input name="name" required maxLength={60} autocomplete="off" /></Field>
+          <Field label="Name"><input name="name" required maxLength={60} autocomplete="off" /></Field>
+          <Field label="For"><Choice name="whose" value={mayShare ? "all" : "own"} options={[...(mayShare ? [["all", "everybody of the organization"] as [string, string]] : []), ...(isOwn ? [["own", "yourself"] as [string, string]] : [])]} /></Field>
         </Dialog>
       )}
     </>

@@ -15,6 +15,22 @@ const SAID = { blocked: ["Blocked from the next request on.", "Not blocked any m
 export const standingOf = async (api: Api, environment: string, of: { kind?: string; value?: string } = {}): Promise<ListStanding[]> =>
   (await api.get<{ lists: ListStanding[] }>("standing", { environment: audienceOf(environment), ...of })).lists;
 
+/** Puts a value into one list, and out of the other, since the first rule that matches would decide. Returns the way back. */
+export async function put(api: Api, lists: ListStanding[], side: Side, value: string, note = ""): Promise<() => Promise<void>> {
+  const of = (one: Side) => lists.find(({ name }) => name.startsWith(one))!;
+  const other = of(side === "blocked" ? "trusted" : "blocked");
+  await add(api, of(side), { value, note, expires_at: null });
+  if (other.entry) await remove(api, other, value);
+  return async () => {
+    await remove(api, of(side), value);
+    if (other.entry) await add(api, other, other.entry);
+  };
+}
+
+const add = (api: Api, { id }: ListStanding, { value, note, expires_at }: Pick<Entry, "value" | "note" | "expires_at">) =>
+  api.manage<void>("POST", `lists/${id}/entries`, { entries: [{ value, note, expires_at }] });
+const remove = (api: Api, { id }: ListStanding, value: string) => api.manage<void>("DELETE", `lists/${id}/entries`, { values: [value] });
+
 /** Why an entry does not always decide, with a link to the rules that would have to. */
 export function NoEffect({ list, environment, isList }: { list: ListStanding | undefined; environment: string; isList?: boolean }) {
   const link = useLink();
@@ -34,30 +50,14 @@ export function Standing({ kind, value, environment: given }: { kind: Kind; valu
   if (loaded.value === undefined) return <Problem error={loaded.error} retry={loaded.reload} />;
   const lists = loaded.value;
   const listOf = (side: Side) => lists.find(({ name }) => name.startsWith(side))!;
-  const add = async (side: Side, entry: Pick<Entry, "value" | "note" | "expires_at">) => {
-    await api.manage("POST", `lists/${listOf(side).id}/entries`, { entries: [{ value: entry.value, note: entry.note, expires_at: entry.expires_at }] });
-  };
-  const remove = async (side: Side) => {
-    await api.manage("DELETE", `lists/${listOf(side).id}/entries`, { values: [value] });
-  };
-  /** Puts it into one list, and out of the other, since the first rule that matches would decide. */
-  const put = (side: Side) => act.run(async () => {
-    const other: Side = side === "blocked" ? "trusted" : "blocked";
-    const before = listOf(other).entry;
-    await add(side, { value, note: "", expires_at: null });
-    if (before) await remove(other);
-    setUndo({
-      text: listOf(side).reason ? `Added to ${listOf(side).name}.` : SAID[side][0]!,
-      run: async () => {
-        await remove(side);
-        if (before) await add(other, before);
-      },
-    });
+  const give = (side: Side) => act.run(async () => {
+    const run = await put(api, lists, side, value);
+    setUndo({ text: listOf(side).reason ? `Added to ${listOf(side).name}.` : SAID[side][0]!, run });
   });
   const take = (side: Side) => act.run(async () => {
-    const before = listOf(side).entry!;
-    await remove(side);
-    setUndo({ text: listOf(side).reason ? `Taken off ${listOf(side).name}.` : SAID[side][1]!, run: () => add(side, before) });
+    const list = listOf(side), before = list.entry!;
+    await remove(api, list, value);
+    setUndo({ text: list.reason ? `Taken off ${list.name}.` : SAID[side][1]!, run: () => add(api, list, before) });
   });
   const takeBack = () => act.run(async () => {
     await undo!.run();
@@ -74,7 +74,7 @@ export function Standing({ kind, value, environment: given }: { kind: Kind; valu
       <span class="buttons">
         {SIDES.map((side) => listOf(side).entry
           ? <Button judge key={side} kind="small" busy={act.busy} name={side === "blocked" ? `Unblock this ${kind}` : `Trust no more: this ${kind}`} onClick={() => take(side)}>{side === "blocked" ? "Unblock" : "Trust no more"}</Button>
-          : <Button judge key={side} kind={`small ${side === "blocked" ? "danger" : ""}`} busy={act.busy} name={`${side === "blocked" ? "Block" : "Trust"} this ${kind}`} onClick={() => put(side)}>{side === "blocked" ? "Block" : "Trust"}</Button>)}
+          : <Button judge key={side} kind={`small ${side === "blocked" ? "danger" : ""}`} busy={act.busy} name={`${side === "blocked" ? "Block" : "Trust"} this ${kind}`} onClick={() => give(side)}>{side === "blocked" ? "Block" : "Trust"}</Button>)}
         <a href={link("lists", listOf("blocked").id, { q: value })}>List</a>
       </span>
       <span role="status">{undo && <>{undo.text} <Button kind="small" busy={act.busy} onClick={takeBack}>Undo</Button></>}</span>

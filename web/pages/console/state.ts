@@ -24,6 +24,9 @@ export const roleOf = ({ role }: Session): Role => role;
 
 export const useAdmin = (): boolean => roleOf(useConsole().session) === "admin";
 
+/** Whether keys, webhooks and lists may be made and changed. */
+export const useDeveloper = (): boolean => ["admin", "developer"].includes(roleOf(useConsole().session));
+
 /** Whether labels, reviews, notes and entries of lists may be written: by everyone but a viewer. */
 export const useMayJudge = (): boolean => roleOf(useConsole().session) !== "viewer";
 

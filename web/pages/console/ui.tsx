@@ -6,7 +6,7 @@ import { colored } from "../parts/identity.js";
 import type { Fired, VisitRow } from "../parts/wire.js";
 import { ApiError } from "./api.js";
 import { capital, count, moment, utc, words } from "./format.js";
-import { type Loaded, roleOf, useAdmin, useConsole, useLink, useMayJudge } from "./state.js";
+import { type Loaded, roleOf, useAdmin, useConsole, useDeveloper, useLink, useMayJudge } from "./state.js";
 
 export type Content = ComponentChildren;
 
@@ -240,8 +240,10 @@ export const Facts = ({ rows }: { rows: Fact[] }) => (
 );
 
 /** A button; one that the session's role may not press says why. */
-export function Button({ admin, judge, children, onClick, busy, kind = "", disabled, name }: {
+export function Button({ admin, developer, judge, children, onClick, busy, kind = "", disabled, name }: {
   admin?: boolean;
+  /** For those who manage keys, webhooks and lists. */
+  developer?: boolean;
   /** Not for a viewer. */
   judge?: boolean;
   children: Content;
@@ -251,8 +253,8 @@ export function Button({ admin, judge, children, onClick, busy, kind = "", disab
   disabled?: boolean;
   name?: string;
 }) {
-  const isAdmin = useAdmin(), mayJudge = useMayJudge();
-  const refused = admin && !isAdmin ? "Needs the role admin." : judge && !mayJudge ? "A viewer only looks." : undefined;
+  const isAdmin = useAdmin(), isDeveloper = useDeveloper(), mayJudge = useMayJudge();
+  const refused = admin && !isAdmin ? "Needs the role admin." : developer && !isDeveloper ? "Needs the role developer." : judge && !mayJudge ? "A viewer only looks." : undefined;
   return (
     <button type={onClick ? "button" : "submit"} class={kind} onClick={onClick} disabled={busy || disabled || !!refused} title={refused} aria-label={name}>
       {children}
@@ -286,11 +288,12 @@ export function Choice({ value, options, onPick, name }: {
   );
 }
 
-/** A modal dialog with a form. Escape and Cancel close it; the focus returns to where it was. */
-export function Dialog({ title, children, onClose, submit, onSubmit, danger, disabled }: {
+/** A modal dialog with a form. Escape and Cancel close it; the focus returns to where it was. One with a draft asks before it is dropped. */
+export function Dialog({ title, children, onClose: leave, submit, onSubmit, danger, disabled, hasDraft }: {
   title: string;
   children: Content;
   onClose: () => void;
+  hasDraft?: boolean;
   submit?: string;
   onSubmit?: (values: FormData) => Promise<unknown>;
   danger?: boolean;
@@ -299,6 +302,15 @@ export function Dialog({ title, children, onClose, submit, onSubmit, danger, dis
   const place = useRef<HTMLDialogElement>(null);
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
+  const [asks, setAsks] = useState(false);
+  const onClose = () => (hasDraft ? setAsks(true) : leave());
+  // The browser would close it at the second Escape, whatever is said to the first. What is on top has taken its own.
+  const key = (event: KeyboardEvent) => {
+    if (event.key !== "Escape" || event.defaultPrevented) return;
+    event.preventDefault();
+    if (asks) setAsks(false);
+    else onClose();
+  };
   // Before anything else can have the focus: it returns to where it was.
   useLayoutEffect(() => {
     const dialog = place.current;
@@ -318,17 +330,33 @@ export function Dialog({ title, children, onClose, submit, onSubmit, danger, dis
     setBusy(false);
   };
   return (
-    <dialog ref={place} aria-labelledby="dialog" onCancel={(event) => { event.preventDefault(); onClose(); }}>
+    <dialog ref={place} aria-labelledby="dialog" onKeyDown={key} onCancel={(event) => { event.preventDefault(); onClose(); }}>
       <form onSubmit={send}>
         <h2 id="dialog">{title}</h2>
         {children}
         <Problem error={error} />
+        {asks && <Dropping onStay={() => setAsks(false)} onLeave={leave} />}
         <p class="buttons">
           <button type="submit" class={danger ? "danger" : "primary"} disabled={busy || disabled}>{submit ?? "Done"}</button>
           {onSubmit && <button type="button" onClick={onClose}>Cancel</button>}
         </p>
       </form>
     </dialog>
+  );
+}
+
+function Dropping({ onStay, onLeave }: { onStay: () => void; onLeave: () => void }) {
+  const stay = useRef<HTMLButtonElement>(null);
+  useLayoutEffect(() => {
+    const before = document.activeElement;
+    stay.current?.focus();
+    return () => before instanceof HTMLElement && before.focus();
+  }, []);
+  return (
+    <div class="problem" role="alertdialog" aria-label="Drop what you have written?">
+      <p>What you have written is not kept.</p>
+      <p class="buttons"><button type="button" ref={stay} onClick={onStay}>Go on writing</button> <button type="button" class="danger" onClick={onLeave}>Drop it</button></p>
+    </div>
   );
 }
 

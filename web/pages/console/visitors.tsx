@@ -1,12 +1,13 @@
 /** Visitors and accounts: by when they were seen, or by what they have most of; and visitors seen with a tag or at an address. */
 /** @jsxImportSource preact */
+import { useEffect, useState } from "preact/hooks";
 import { client, place as placeOf } from "./eventlist.js";
 import { FilterBar } from "./filterbar.js";
-import { upTo64 } from "./format.js";
+import { many, upTo64 } from "./format.js";
 import { usePages } from "./lists.js";
 import { SavedViews } from "./saved.js";
-import { useConsole, useQuery } from "./state.js";
-import { AccountLink, Choice, type Column, Decided, Field, More, Problem, Rebuilt, Show, Table, Time, Verdict, VisitorLink } from "./ui.js";
+import { useAction, useConsole, useQuery } from "./state.js";
+import { AccountLink, Button, Choice, type Column, Decided, Field, More, Problem, Rebuilt, Show, Table, Time, Verdict, VisitorLink } from "./ui.js";
 import type { LookedAt, Page, SubjectRow, VisitorRow } from "./wire.js";
 
 type Listed = "visitors" | "accounts";
@@ -87,6 +88,10 @@ function Subjects({ listed }: { listed: Listed }) {
     [listed, environment, sort, JSON.stringify(asked)],
   );
   const one = listed === "visitors" ? "visitor" : "account";
+  // Of all that fit each is looked at, which takes a second or two: only who asks for it waits.
+  const [fitting, setFitting] = useState<LookedAt>();
+  const counting = useAction(async () => setFitting((await api.get<Found>(`seen-${listed}`, { environment, limit: 1, ...asked, sort: "score" })).looked_at));
+  useEffect(() => setFitting(undefined), [environment, JSON.stringify(asked)]);
   return (
     <>
       <FilterBar names={names}>
@@ -94,7 +99,7 @@ function Subjects({ listed }: { listed: Listed }) {
         <SavedViews />
       </FilterBar>
       <Show of={loaded}>{({ rows, cursor }) => {
-        const { looked_at: lookedAt, counted_since: since } = rows[0]?.page ?? {};
+        const { looked_at: lookedAt = fitting, counted_since: since } = rows[0]?.page ?? {};
         return (
           <>
             <Table
@@ -106,7 +111,8 @@ function Subjects({ listed }: { listed: Listed }) {
               sorting={{ by: sort || "last_seen", sort: (by) => change({ sort: by === "last_seen" ? undefined : by }) }}
               empty={<p>{cursor !== undefined ? `None of the newest ${one}s fits. Look further back.` : `No ${one} in ${environment} fits, in 30 days. ${listed === "accounts" ? "Send account_id with an identification to see accounts here. " : ""}Clear a filter, or choose another environment above.`}</p>}
             />
-            <p class="quiet">Counts are of 30 days; 64+ is 64 or more.{lookedAt && ` The first ${rows.length} of ${lookedAt.subjects} that fit`}{lookedAt && !lookedAt.is_complete && lookedAt.since && <>, of the newest 10,000 events, since <Time at={lookedAt.since} /></>}{lookedAt && "."}<Rebuilt since={since} /></p>
+            <p class="quiet">Counts are of 30 days; 64+ is 64 or more.{lookedAt && ` The first ${rows.length} of ${lookedAt.subjects} that fit`}{lookedAt && !lookedAt.is_complete && lookedAt.since && <>, of the newest 10,000 events, since <Time at={lookedAt.since} /></>}{lookedAt && "."}{!lookedAt && cursor === undefined && rows.length > 0 && ` ${many(rows.length, one)} in all.`} {!lookedAt && cursor !== undefined && <Button kind="small" busy={counting.busy} onClick={() => counting.run()}>Count all that fit</Button>}<Rebuilt since={since} /></p>
+            <Problem error={counting.error} />
             <Problem error={error} retry={more} />
             <More show={cursor !== undefined} busy={busy} onMore={more}>Show more</More>
           </>

@@ -35,7 +35,7 @@ export function Webhooks() {
   };
   return (
     <>
-      <p class="buttons"><Button kind="primary" onClick={() => setOpen({ is: "edit" })}>Add an endpoint</Button></p>
+      <p class="buttons"><Button developer kind="primary" onClick={() => setOpen({ is: "edit" })}>Add an endpoint</Button></p>
       <Show of={endpoints}>{(found) => found.length === 0
         ? <div class="empty"><p>No endpoint yet. Add one to receive every identification within seconds.</p></div>
         : <>{found.map((endpoint) => <EndpointCard key={endpoint.id} endpoint={endpoint} onOpen={setOpen} onChanged={refresh} />)}</>}</Show>
@@ -91,14 +91,14 @@ function EndpointCard({ endpoint, onOpen, onChanged }: { endpoint: Endpoint; onO
         ["Id", <Id what="the endpoint's id">{endpoint.id}</Id>],
       ]} />
       <p class="buttons">
-        <Button name={named("Test")} onClick={() => act("POST", `${path}/test`, undefined, "A test is on its way. Refresh the attempts to see it.")}>Test</Button>
-        {endpoint.status === "failing" && <Button name={named("Recover")} onClick={pause(false, "The endpoint has a new start.")}>Recover</Button>}
+        <Button developer name={named("Test")} onClick={() => act("POST", `${path}/test`, undefined, "A test is on its way. Refresh the attempts to see it.")}>Test</Button>
+        {endpoint.status === "failing" && <Button developer name={named("Recover")} onClick={pause(false, "The endpoint has a new start.")}>Recover</Button>}
         {endpoint.status === "paused"
-          ? <Button name={named("Resume")} onClick={pause(false, "Resumed: what waited goes out now.")}>Resume</Button>
-          : <Button name={named("Pause")} onClick={pause(true, "Paused: nothing new is queued.")}>Pause</Button>}
-        {signed && <Button name={named("Rotate secret of")} onClick={() => onOpen({ is: "rotate", endpoint })}>Rotate secret</Button>}
-        <Button name={named("Edit")} onClick={() => onOpen({ is: "edit", endpoint })}>Edit</Button>
-        <Button kind="danger" name={named("Delete")} onClick={() => onOpen({ is: "delete", endpoint })}>Delete</Button>
+          ? <Button developer name={named("Resume")} onClick={pause(false, "Resumed: what waited goes out now.")}>Resume</Button>
+          : <Button developer name={named("Pause")} onClick={pause(true, "Paused: nothing new is queued.")}>Pause</Button>}
+        {signed && <Button developer name={named("Rotate secret of")} onClick={() => onOpen({ is: "rotate", endpoint })}>Rotate secret</Button>}
+        <Button developer name={named("Edit")} onClick={() => onOpen({ is: "edit", endpoint })}>Edit</Button>
+        <Button developer kind="danger" name={named("Delete")} onClick={() => onOpen({ is: "delete", endpoint })}>Delete</Button>
       </p>
     </Card>
   );

@@ -63,6 +63,39 @@ export interface Page {
   next_cursor?: string;
 }
 
+/** Filters by a name. */
+export interface View {
+  id: string;
+  name: string;
+  screen: string;
+  query: Record<string, string>;
+  is_shared: boolean;
+  saved_at: string;
+  saved_by?: string;
+}
+
+/** Rules that wait for an admin. */
+export interface Proposal {
+  id: string;
+  revision: number;
+  rules: Rule[];
+  note: string;
+  created_at: string;
+  author?: string;
+}
+
+/** Of a list. */
+export interface Total {
+  count: number;
+  is_exact: boolean;
+}
+
+export interface Actions {
+  actions: { action: string; count: number }[];
+  is_complete: boolean;
+  since?: string;
+}
+
 export interface Attempt {
   id: string;
   endpoint_id: string;
@@ -440,6 +473,7 @@ export interface Review {
   opened_at: string;
   opened_by?: string;
   assignee: string | null;
+  reopened_at?: string;
   closed_at?: string;
   closed_by?: string;
   label?: Label;

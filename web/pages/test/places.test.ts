@@ -77,6 +77,10 @@ describe("filters in the address", () => {
     expect(period({}, now)).toEqual({ from: "2026-01-30T12:00:00.000Z" });
     expect(period({ window: "1h" }, now)).toEqual({ from: "2026-01-31T11:00:00.000Z" });
     expect(period({ window: "nonsense" }, now)).toEqual({ from: "2026-01-30T12:00:00.000Z" });
+    const later = now + 51 * 60_000;
+    expect(period({ window: "7d" }, later)).toEqual({ from: "2026-01-24T12:00:00.000Z" });
+    expect(period({ window: "1h" }, later)).toEqual({ from: "2026-01-31T11:51:00.000Z" });
+    expect(period({ window: "30d" }, later)).toEqual({ from: "2026-01-01T13:00:00.000Z" });
   });
 
   it("never ask for more than the 30 days that the service keeps", () => {

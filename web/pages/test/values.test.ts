@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { stacked } from "../console/chart.js";
-import { count, country, many, moment, money, share, shortVersion, utc, words } from "../console/format.js";
+import { stacked, ticks } from "../console/chart.js";
+import { count, country, many, moment, money, share, shortVersion, total, utc, words } from "../console/format.js";
 import { type Message, parser } from "../console/stream.js";
 import { alike } from "../console/visitors.js";
 
@@ -37,6 +37,22 @@ describe("values for people", () => {
 
   it("makes words of names", () => {
     expect([words("past_due"), words("vpn"), words("ip_reputation")]).toEqual(["past due", "VPN", "IP reputation"]);
+  });
+
+  it("says how many a list has, or that there are more", () => {
+    expect([total({ count: 1, is_exact: true }, "event"), total({ count: 540, is_exact: true }, "event")]).toEqual(["1 event", "540 events"]);
+    expect(total({ count: 10_000, is_exact: false }, "event")).toBe("more than 10,000 events");
+  });
+
+  it("names each day below a chart, and hours where there is room", () => {
+    const first = new Date(2026, 0, 5, 14).getTime() / 1000;
+    const hours = (number: number) => Array.from({ length: number }, (_, at) => first + 3600 * at);
+    const texts = (number: number, apart: number) => [...ticks(hours(number), 3600, apart).values()];
+    expect(texts(168, 12)).toEqual(expect.arrayContaining(["6 Jan", "7 Jan", "8 Jan", "9 Jan", "10 Jan", "11 Jan", "12 Jan"]));
+    expect(texts(25, 2.5)).toEqual(["15:00", "18:00", "21:00", "6 Jan", "03:00", "06:00", "09:00", "12:00"]);
+    expect(texts(168, 40)).toEqual(["6 Jan", "8 Jan", "10 Jan", "12 Jan"]);
+    const days = [0, 1, 2, 3].map((day) => Date.UTC(2026, 0, 5 + day) / 1000);
+    expect([...ticks(days, 86_400, 1.5).values()]).toEqual(["5 Jan", "7 Jan"]);
   });
 
   it("stacks series upon each other", () => {

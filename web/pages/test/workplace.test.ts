@@ -13,8 +13,9 @@ import { nameOf, takers } from "../console/judging/people.js";
 import { actOf, after, byRule, isWanted } from "../console/judging/queue.js";
 import { range, used } from "../console/judging/scores.js";
 import { completions } from "../console/rules/complete.js";
+import { decidesOtherwise } from "../console/rules/screen.js";
 import { conditionErrors, differences, offsetOf } from "../console/rules/diff.js";
-import { savedViews, viewOf, withView } from "../console/saved.js";
+import { viewOf } from "../console/saved.js";
 import { hits } from "../console/search.js";
 import { COLUMNS, LINES, TILES } from "../console/tiles.js";
 import type { EventRow, Key, Language, Review, Rule } from "../console/wire.js";
@@ -103,23 +104,21 @@ describe("entries of lists", () => {
   });
 });
 
-describe("saved filters", () => {
-  const storage = (text: string | null) => ({ getItem: () => text });
+it("tells a change of what decides from one of shadows, which an analyst saves", () => {
+  const before = [rule("a"), rule("s", { mode: "shadow" }), rule("b")];
+  const [a, s, b] = before as [Rule, Rule, Rule];
+  for (const quiet of [[s, a, b], [a, b], [a, { ...s, condition: "score > 9" }, b, rule("n", { mode: "off" })]]) expect(decidesOtherwise(before, quiet)).toBe(false);
+  for (const loud of [[b, s, a], [a, s], [a, { ...s, mode: "active" as const }, b], [{ ...a, note: "x" }, s, b], [a, s, b, rule("n")]]) expect(decidesOtherwise(before, loud)).toBe(true);
+});
 
+describe("saved filters", () => {
   it("are what of an address filters, and nothing else of it", () => {
     expect(viewOf({ environment: "staging", level: "high", window: "7d", evil: "x" })).toEqual({ window: "7d", level: "high" });
     expect(viewOf({ rule: "rul_a", shadow: "true" })).toEqual({ rule: "rul_a", shadow: "true" });
   });
 
-  it("are read whatever a browser keeps", () => {
-    expect(savedViews(storage(null), "x")).toEqual([]);
-    for (const broken of ["{", "7", "null", '{"name": 1}', '[1, null, {"name": 7}]']) expect(savedViews(storage(broken), "x")).toEqual([]);
-    expect(savedViews(storage('[{"name": "a", "query": {}}]'), "x")).toEqual([{ name: "a", query: {} }]);
-  });
-
-  it("have one of each name", () => {
-    const views = withView(withView([], { name: "b", query: {} }), { name: "a", query: {} });
-    expect(withView(views, { name: "b", query: { level: "high" } })).toEqual([{ name: "a", query: {} }, { name: "b", query: { level: "high" } }]);
+  it("keep the filters of visitors and accounts, and their order", () => {
+    expect(viewOf({ q: "anna", min_accounts: "3", network: "10.0.0.0/8", sort: "events" })).toEqual({ sort: "events", min_accounts: "3", network: "10.0.0.0/8", q: "anna" });
   });
 });
 
@@ -214,9 +213,10 @@ describe("reviews", () => {
     expect([after(0, 3), after(2, 2), after(5, 0), after(1, 5)]).toEqual([0, 1, 0, 1]);
   });
 
-  it("take the keys j k f l n b, but from nobody who writes, and with no modifier", () => {
+  it("take the keys j k f l n b u and digits, but from nobody who writes, and with no modifier", () => {
     const key = (name: string, more = {}) => ({ key: name, ctrlKey: false, metaKey: false, altKey: false, ...more });
-    expect(["j", "k", "f", "l", "n", "b", "x"].map((name) => actOf(key(name), false))).toEqual(["next", "previous", "fraud", "legitimate", "note", "block", undefined]);
+    expect(["j", "k", "f", "l", "n", "b", "u", "x"].map((name) => actOf(key(name), false))).toEqual(["next", "previous", "fraud", "legitimate", "note", "block", "undo", undefined]);
+    expect(["0", "1", "8", "9"].map((name) => actOf(key(name), false))).toEqual([{ reason: "" }, { reason: "chargeback" }, { reason: "other" }, undefined]);
     expect([actOf(key("f"), true), actOf(key("l", { ctrlKey: true }), false)]).toEqual([undefined, undefined]);
   });
 });

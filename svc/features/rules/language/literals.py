@@ -23,7 +23,7 @@ from svc.features.rules.language.tree import Node, Place
 from svc.features.rules.language.values import EvaluationError, read_duration, read_time_zone, read_timestamp
 from svc.identify.model import LABELS, AnonymityNetwork, DeviceKind, Level, VisitorKind
 from svc.identify.network.timezones import country_codes
-from svc.identify.scoring.signals import CATALOGUE
+from svc.identify.scoring.signals import CATALOGUE, GROUPS
 from svc.identify.velocity.counts import ACCOUNT_ID, ACTION, MOST, OTHERS, SUBJECTS, WINDOWS, EnvironmentKind
 from svc.kernel.net.addresses import parse_ip
 from svc.kernel.net.origins import normalize_origin
@@ -259,7 +259,7 @@ def _spelled(called: str, read: Callable[[str], str | None]) -> _Domain:
 
 
 _SIGNALS = _one_of("a signal", tuple(CATALOGUE))
-_GROUPS = _one_of("a group of signals", tuple(dict.fromkeys(signal.group for signal in CATALOGUE.values())))
+_GROUPS = _one_of("a group of signals", tuple(GROUPS))
 _DOMAINS: Final[dict[str, _Domain]] = {
     "level": _one_of("a level", get_args(Level)),
     "signals": _SIGNALS,

@@ -53,6 +53,10 @@ class ReviewBody(msgspec.Struct, frozen=True, kw_only=True):
     rule: Annotated[str, about("Name of that rule then.", "Fifth account of a browser")] | UnsetType = UNSET
     opened_at: Annotated[Timestamp, about("When it was opened.")]
     opened_by: Annotated[_Member, about("The member who opened it by hand.")] | UnsetType = UNSET
+    reopened_at: (
+        Annotated[Timestamp, about("When it was last opened again after it was closed; left out if never.")] | UnsetType
+    ) = UNSET
+    reopened_by: Annotated[_Member, about("The member who opened it again.")] | UnsetType = UNSET
     assignee: Annotated[_Member | None, about("The member who takes care of it; `null` = nobody.", None)]
     closed_at: Annotated[Timestamp, about("When it was closed; left out while it is open.")] | UnsetType = UNSET
     closed_by: Annotated[_Member, about("The member who closed it.")] | UnsetType = UNSET

@@ -2,12 +2,12 @@
 /** @jsxImportSource preact */
 import { useState } from "preact/hooks";
 import { FilterBar } from "../filterbar.js";
-import { country, many } from "../format.js";
+import { count, country, many } from "../format.js";
 import { usePages } from "../lists.js";
 import { NoEffect, standingOf } from "../standing.js";
 import { useAction, useConsole, useLink, useLoad } from "../state.js";
 import { AccountLink, Button, type Column, Confirm, Dialog, Field, Id, More, Problem, Show, Table, Time, useSelection, VisitorLink } from "../ui.js";
-import type { Entry, Page, StoredList } from "../wire.js";
+import type { Entry, Page, StoredList, Total } from "../wire.js";
 import { inParts, type NewEntry, pasted, type Table as Read, tableOf } from "./csv.js";
 
 const AT_ONCE = 1000;
@@ -32,6 +32,7 @@ function Shown({ list, onChanged }: { list: StoredList; onChanged: () => void })
     [list.id, query.q],
   );
   const standing = useLoad(() => standingOf(api, environment), [environment]);
+  const counted = useLoad(async (signal) => (query.q ? api.get<Total>(`${path}/count`, { q: query.q }, signal) : undefined), [list.id, query.q]).value;
   const rows = loaded.value?.rows ?? [];
   const selection = useSelection(rows.map(({ value }) => value));
   const done = (said: string) => {
@@ -70,13 +71,13 @@ function Shown({ list, onChanged }: { list: StoredList; onChanged: () => void })
   ];
   return (
     <>
-      <p class="summary"><strong>{list.name}</strong> <span>of kind {list.kind}, {many(list.entries, "entry", "entries")}</span> <Id what="the id of the list">{list.id}</Id></p>
+      <p class="summary"><strong>{list.name}</strong> <span>of kind {list.kind}, {many(list.entries, "entry", "entries")}{counted && `, of which ${counted.is_exact ? "" : "more than "}${count(counted.count)} begin so`}</span> <Id what="the id of the list">{list.id}</Id></p>
       <p class="buttons">
         <Button judge kind="primary" onClick={() => setOpen("add")}>Add entries</Button>
         <Button judge onClick={() => setOpen("import")}>Import …</Button>
         <a class="button large" href={`console/api/lists/${list.id}/export`} download>Export</a>
-        <Button onClick={() => setOpen("rename")}>Rename</Button>
-        <Button kind="danger" onClick={() => setOpen("delete")}>Delete</Button>
+        <Button developer onClick={() => setOpen("rename")}>Rename</Button>
+        <Button developer kind="danger" onClick={() => setOpen("delete")}>Delete</Button>
         <a href={link("lists")}>All lists</a>
       </p>
       <NoEffect list={standing.value?.find(({ name }) => name === list.name)} environment={environment} isList />
@@ -134,7 +135,7 @@ function Add({ kind, onClose, onAdd }: { kind: string; onClose: () => void; onAd
     fault = caught;
   }
   return (
-    <Dialog title="Add entries" submit="Add" disabled={fault !== undefined} onClose={onClose} onSubmit={async (form) => {
+    <Dialog title="Add entries" submit="Add" hasDraft={text.trim() !== ""} disabled={fault !== undefined} onClose={onClose} onSubmit={async (form) => {
       const until = String(form.get("expires"));
       const note = String(form.get("note")).trim(), expires_at = until === "" ? null : new Date(until).toISOString();
       await onAdd(values.map((value) => ({ value, note, expires_at })));

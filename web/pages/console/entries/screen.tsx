@@ -25,7 +25,7 @@ export function Lists() {
   ];
   return (
     <>
-      <p class="buttons"><Button kind="primary" onClick={() => setMaking(true)}>Make a list</Button></p>
+      <p class="buttons"><Button developer kind="primary" onClick={() => setMaking(true)}>Make a list</Button></p>
       <Card title="Lists">
         <p class="quiet">A list does nothing by itself: an active rule must read it, with in_list("name"). A change counts from the next request on.</p>
         <Show of={lists}>{(rows) => <Table name="Lists" columns={columns} rows={rows} keyOf={(list) => list.id} />}</Show>

@@ -5,8 +5,9 @@ import { words } from "../format.js";
 import { useAction, useConsole } from "../state.js";
 import { Button, Choice, Dialog, Field, LabelBadge, Problem } from "../ui.js";
 import type { EventRow, Label } from "../wire.js";
+import { REASONS } from "./queue.js";
 
-export const REASONS = ["chargeback", "account_takeover", "multi_account", "promo_abuse", "bot", "scraping", "spam", "other"];
+
 /** The label of one event, and what changes it. */
 export function EventLabel({ event, onChanged }: { event: Pick<EventRow, "request_id" | "label" | "label_reason">; onChanged: () => void }) {
   const { api } = useConsole();

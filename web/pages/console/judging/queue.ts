@@ -18,8 +18,13 @@ export function byRule(reviews: Review[]): [rule: string, count: number][] {
 export const isWanted = ({ assignee }: Pick<Review, "assignee">, whose: string | undefined): boolean =>
   !whose || (whose === "none" ? assignee === null : assignee === whose);
 
-export type Act = "next" | "previous" | "fraud" | "legitimate" | "note" | "block" | "take";
-const KEYS: Record<string, Act> = { j: "next", k: "previous", f: "fraud", l: "legitimate", n: "note", b: "block", a: "take" };
+export const REASONS = ["chargeback", "account_takeover", "multi_account", "promo_abuse", "bot", "scraping", "spam", "other"];
+
+export type Act = "next" | "previous" | "fraud" | "legitimate" | "note" | "block" | "take" | "undo" | { reason: string };
+const KEYS: Record<string, Act> = {
+  ...{ j: "next", k: "previous", f: "fraud", l: "legitimate", n: "note", b: "block", a: "take", u: "undo" },
+  ...Object.fromEntries(["", ...REASONS].map((reason, digit) => [digit, { reason }])),
+} as Record<string, Act>;
 
 /** What a key of the keyboard asks for; nothing with a modifier, and nothing while somebody writes. */
 export function actOf(event: Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey" | "altKey">, isTyping: boolean): Act | undefined {

@@ -1,20 +1,20 @@
 /** Reviews: a queue that is worked off by keyboard. */
 /** @jsxImportSource preact */
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Score } from "../../parts/score.js";
+import { ApiError } from "../api.js";
 import { Decision } from "../decision.js";
 import { client, place as placeOf } from "../eventlist.js";
 import { Filters } from "../filterbar.js";
-import { many, words } from "../format.js";
+import { many, total, words } from "../format.js";
 import { Links } from "../links.js";
 import { usePages } from "../lists.js";
-import { NoEffect, standingOf } from "../standing.js";
+import { NoEffect, put, standingOf } from "../standing.js";
 import { useAction, useConsole, useLink, useLoad, useMayJudge, useQuery } from "../state.js";
-import { AccountLink, Button, Card, Choice, type Column, Dialog, Facts, Field, LabelBadge, More, Problem, Show, Table, Time, useSelection, Verdict, VisitorLink } from "../ui.js";
-import type { EventDetail, Label, ListStanding, Page, Review } from "../wire.js";
-import { REASONS } from "./label.js";
+import { AccountLink, Button, Card, Choice, type Column, type Content, Dialog, Facts, Field, LabelBadge, More, Problem, Show, Table, Time, useSelection, Verdict, VisitorLink } from "../ui.js";
+import type { EventDetail, Label, ListStanding, Page, Review, Total } from "../wire.js";
 import { nameOf, type Person, takers, usePeople } from "./people.js";
-import { actOf, after, byRule, isWanted } from "./queue.js";
+import { type Act, actOf, after, byRule, isWanted, REASONS } from "./queue.js";
 
 const MAX_LOADED = 1000;
 const AT_ONCE = 200;
@@ -50,28 +50,30 @@ function useQueue() {
   }, [environment]);
 }
 
+/** Reviews as they are after a change, by their ids; `null` for one that is gone. */
+type Changed = [id: string, review: Review | null][];
+
 function Queue({ people }: { people: Person[] }) {
   const { environment, place: { query } } = useConsole();
   const change = useQuery();
   const loaded = useQueue();
+  const [since, setSince] = useState<ReadonlyMap<string, Review | null>>(new Map());
+  // On what was before, not on what was drawn: keys come faster.
+  const onChanged = (changed: Changed) => setSince((before) => new Map([...before, ...changed]));
   return (
-    <Show of={loaded}>{({ reviews: all, isWhole }) => {
+    <Show of={loaded}>{({ reviews: found, isWhole }) => {
+      const all = found.flatMap((review) => (since.has(review.id) ? (since.get(review.id) ?? []) : review));
       const reviews = all.filter((review) => isWanted(review, query.assignee));
       const shown = reviews.filter((review) => !query.rule || (review.rule ?? "by hand") === query.rule);
-      const onGone = (ids: Set<string>) => loaded.set({ reviews: all.filter((one) => !ids.has(one.id)), isWhole });
-      const onAssigned = (changed: Review[]) => loaded.set({ reviews: all.map((one) => changed.find(({ id }) => id === one.id) ?? one), isWhole });
-      const given = { reviews: shown, people, onGone, onAssigned };
+      const empty = <div class="empty"><p>No open review in {environment}{query.rule ? " by this rule" : ""}{query.assignee === "none" ? " that nobody has" : query.assignee ? " of this member" : ""}. A rule that decides review opens them.</p></div>;
+      const given = { reviews: shown, people, onChanged };
       return (
         <>
           <ul class="numbers">
             <li><strong>{reviews.length}{!isWhole && "+"}</strong> open in {environment}{query.assignee && `, of ${all.length}`}</li>
             {byRule(reviews).slice(0, 6).map(([rule, number]) => <li key={rule}><button type="button" class="sort" aria-pressed={query.rule === rule} onClick={() => change({ rule: query.rule === rule ? undefined : rule })}><strong>{number}</strong> {rule}</button></li>)}
           </ul>
-          {shown.length === 0
-            ? <div class="empty"><p>No open review in {environment}{query.rule ? " by this rule" : ""}{query.assignee === "none" ? " that nobody has" : query.assignee ? " of this member" : ""}. A rule that decides review opens them.</p></div>
-            : query.state === "list"
-            ? <OpenList {...given} />
-            : <Work {...given} />}
+          {query.state !== "list" ? <Work {...given} empty={empty} /> : shown.length === 0 ? empty : <OpenList {...given} />}
         </>
       );
     }}</Show>
@@ -85,49 +87,129 @@ const isTyping = (target: EventTarget | null): boolean =>
 interface Given {
   reviews: Review[];
   people: Person[];
-  onGone: (ids: Set<string>) => void;
-  onAssigned: (changed: Review[]) => void;
+  onChanged: (changed: Changed) => void;
 }
 
-function Work({ reviews, people, onGone, onAssigned }: Given) {
+/** Something that was done by a key, and the way back. */
+interface Done {
+  said: string;
+  undo: () => void;
+}
+
+const isCode = (error: unknown, code: string): boolean => error instanceof ApiError && error.code === code;
+
+/** Requests one after the other, however fast they are asked for; a tab that is closed meanwhile asks first. */
+function useInTurn() {
+  const last = useRef(Promise.resolve());
+  const [waiting, setWaiting] = useState(0);
+  const [error, setError] = useState<unknown>();
+  const run = (request: () => Promise<unknown>, onFailed: (error: unknown) => void) => {
+    setWaiting((number) => number + 1);
+    setError(undefined);
+    last.current = last.current.then(request).then(() => undefined, (caught: unknown) => {
+      onFailed(caught);
+      setError(caught);
+    }).then(() => setWaiting((number) => number - 1));
+  };
+  useEffect(() => {
+    if (waiting === 0) return undefined;
+    const ask = (event: BeforeUnloadEvent) => event.preventDefault();
+    addEventListener("beforeunload", ask);
+    return () => removeEventListener("beforeunload", ask);
+  }, [waiting > 0]);
+  return { run, waiting, error };
+}
+
+function Work({ reviews, people, onChanged, empty }: Given & { empty: Content }) {
   const { api, session, notify } = useConsole();
-  const [wanted, go] = useState(0);
-  const [reason, setReason] = useState("");
+  const mayJudge = useMayJudge();
+  const inTurn = useInTurn();
+  // What keys have changed already, drawn or not: each key is about the review that the one before it has left.
+  const now = useRef({ at: 0, reason: "", gone: new Set<string>(), done: [] as Done[] }).current;
+  const [, draw] = useState(0);
   const note = useRef<HTMLTextAreaElement>(null);
   const heading = useRef<HTMLHeadingElement>(null);
-  const at = after(wanted, reviews.length);
-  const review = reviews[at]!;
-  const closing = useAction(async (label: Label) => {
-    const text = note.current?.value.trim() ?? "";
-    await api.manage("POST", `reviews/${review.id}/close`, { label, ...(reason && { label_reason: reason }), ...(text && { note: text }) });
-    if (note.current) note.current.value = "";
-    notify(`Closed as ${label}. ${reviews.length > 1 ? "The next one is open." : "That was the last one."}`);
-    onGone(new Set([review.id]));
-    heading.current?.focus();
-  });
+  const drawn = useRef(reviews);
+  drawn.current = reviews;
+  const left = () => drawn.current.filter(({ id }) => !now.gone.has(id));
+  const current = () => left()[after(now.at, left().length)];
   const [listed, setListed] = useState<{ of: string; list: ListStanding }>();
-  const block = useAction(async () => {
-    const list = (await standingOf(api, review.environment)).find(({ name }) => name === "blocked_visitors")!;
-    const entries = [{ value: review.visitor_id, note: `review ${review.id}` }];
-    await api.manage("POST", `lists/${list.id}/entries`, { entries });
-    setListed({ of: review.id, list });
-    notify(`${list.reason ? "The visitor is added to blocked_visitors" : "The visitor is blocked from the next request on"}. The review stays open: judge it, too.`);
-  });
-  const own = session.member?.id;
-  const assign = useAction(async (assignee: string | null) => {
-    const changed = await api.manage<{ review: Review }>("PATCH", `reviews/${review.id}`, { assignee });
-    notify(assignee === null ? "Assigned to nobody." : `Assigned to ${nameOf(assignee, people, own)}.`);
-    onAssigned([changed.review]);
-  });
-  const act = (wantedAct: ReturnType<typeof actOf>) => {
-    if (wantedAct === "next") go(Math.min(at + 1, reviews.length - 1));
-    else if (wantedAct === "previous") go(Math.max(at - 1, 0));
-    else if (wantedAct === "note") note.current?.focus();
-    else if (wantedAct === "block") void block.run();
-    else if (wantedAct === "take") own !== undefined && !assign.busy && void assign.run(own);
-    else if (wantedAct !== undefined && !closing.busy) void closing.run(wantedAct);
+  const did = (said: string, undo: () => void): Done => {
+    const done = { said, undo };
+    now.done.push(done);
+    return done;
   };
-  // Together with what is drawn: a key that follows at once is about the review that is seen, and not lost.
+  const forget = (done: Done) => { now.done = now.done.filter((one) => one !== done); };
+  const close = (review: Review, label: Label) => {
+    const text = note.current?.value.trim() ?? "", reason = now.reason;
+    if (note.current) note.current.value = "";
+    const back = (again: Review = review) => {
+      now.gone.delete(review.id);
+      onChanged([[review.id, again]]);
+      now.at = Math.max(0, left().findIndex(({ id }) => id === review.id));
+    };
+    now.gone.add(review.id);
+    now.reason = "";
+    onChanged([[review.id, null]]);
+    const done = did(`Closed as ${label}.`, () => {
+      back();
+      inTurn.run(async () => onChanged([[review.id, (await api.manage<{ review: Review }>("POST", `reviews/${review.id}/reopen`)).review]]), (error) => {
+        if (!isCode(error, "review_open")) onChanged([[review.id, null]]);
+      });
+    });
+    inTurn.run(() => api.manage("POST", `reviews/${review.id}/close`, { label, ...(reason && { label_reason: reason }), ...(text && { note: text }) }), (error) => {
+      forget(done);
+      if (!isCode(error, "review_closed")) back();
+    });
+    notify(`Closed as ${label}. ${left().length > 0 ? "The next one is open." : "That was the last one."}`);
+    heading.current?.focus();
+  };
+  const block = (review: Review) => {
+    let back = async () => {};
+    const failed = () => forget(done);
+    const done = did("Blocked.", () => inTurn.run(async () => { await back(); setListed(undefined); }, failed));
+    inTurn.run(async () => {
+      const lists = await standingOf(api, review.environment, { kind: "visitor", value: review.visitor_id });
+      const list = lists.find(({ name }) => name === "blocked_visitors")!;
+      if (list.entry) {
+        forget(done);
+        return notify("This visitor was on blocked_visitors before.");
+      }
+      back = await put(api, lists, "blocked", review.visitor_id, `review ${review.id}`);
+      done.said = list.reason ? `Added to ${list.name}.` : "Blocked.";
+      setListed({ of: review.id, list });
+      notify(`${list.reason ? "The visitor is added to blocked_visitors" : "The visitor is blocked from the next request on"}. The review stays open: judge it, too.`);
+    }, failed);
+  };
+  const own = session.member?.id;
+  const assign = (review: Review, assignee: string | null) => {
+    const give = (to: string | null) => inTurn.run(async () => {
+      onChanged([[review.id, (await api.manage<{ review: Review }>("PATCH", `reviews/${review.id}`, { assignee: to })).review]]);
+    }, () => forget(done));
+    const said = assignee === null ? "Assigned to nobody." : `Assigned to ${nameOf(assignee, people, own)}.`;
+    const done = did(said, () => give(review.assignee));
+    give(assignee);
+    notify(said);
+  };
+  const undo = () => {
+    const done = now.done.pop();
+    if (!done) return notify("There is nothing to undo.");
+    done.undo();
+    notify(`Undone: ${done.said}`);
+  };
+  const act = (wanted: Act) => {
+    const review = current(), most = left().length - 1;
+    if (wanted === "next" || wanted === "previous") now.at = Math.max(0, Math.min(after(now.at, most + 1) + (wanted === "next" ? 1 : -1), most));
+    else if (!mayJudge) notify("A viewer only looks.");
+    else if (wanted === "undo") undo();
+    else if (typeof wanted === "object") now.reason = wanted.reason;
+    else if (review === undefined) return;
+    else if (wanted === "note") note.current?.focus();
+    else if (wanted === "block") block(review);
+    else if (wanted === "take") own === undefined ? notify("A management key takes no review.") : assign(review, own);
+    else close(review, wanted);
+    draw((number) => number + 1);
+  };
   useLayoutEffect(() => {
     const press = (event: KeyboardEvent) => {
       const found = actOf(event, isTyping(event.target));
@@ -138,25 +220,32 @@ function Work({ reviews, people, onGone, onAssigned }: Given) {
     addEventListener("keydown", press);
     return () => removeEventListener("keydown", press);
   });
+  const shown = left(), at = after(now.at, shown.length), review = shown[at], last = now.done.at(-1);
   return (
     <>
-      <div class="bottom-bar">
-        <p class="buttons">
-          <Button kind="small" disabled={at === 0} onClick={() => act("previous")}>Previous (k)</Button>
-          <span role="status">{at + 1} of {reviews.length}</span>
-          <Button kind="small" disabled={at === reviews.length - 1} onClick={() => act("next")}>Next (j)</Button>
-          <label>Reason <Choice value={reason} options={[["", "none"], ...REASONS.map((one): [string, string] => [one, words(one)])]} onPick={setReason} /></label>
-          <Button judge kind="danger" busy={closing.busy} onClick={() => act("fraud")}>Fraud (f)</Button>
-          <Button judge busy={closing.busy} onClick={() => act("legitimate")}>Legitimate (l)</Button>
-          <Button judge kind="danger" busy={block.busy} onClick={() => act("block")}>Block visitor (b)</Button>
-          <label>Assigned to <Assignee review={review} people={people} onPick={(to) => void assign.run(to)} /></label>
-        </p>
-        <label class="field"><span>Note (n), kept with the review</span><textarea ref={note} rows={1} maxLength={2000} onKeyDown={(event) => event.key === "Escape" && event.currentTarget.blur()} /></label>
-        {listed?.of === review.id && <NoEffect list={listed.list} environment={review.environment} />}
-        <Problem error={closing.error ?? block.error ?? assign.error} />
-      </div>
-      <h2 ref={heading} tabIndex={-1}>{review.rule ?? "Opened by hand"}, <Time at={review.opened_at} /></h2>
-      <One key={review.id} review={review} />
+      {(review || last) && (
+        <div class="bottom-bar">
+          {review && (
+            <p class="buttons">
+              <Button kind="small" disabled={at === 0} onClick={() => act("previous")}>Previous (k)</Button>
+              <span role="status">{at + 1} of {shown.length}</span>
+              <Button kind="small" disabled={at === shown.length - 1} onClick={() => act("next")}>Next (j)</Button>
+              <label>Reason <Choice value={now.reason} options={["", ...REASONS].map((one, digit): [string, string] => [one, `${one ? words(one) : "none"} (${digit})`])} onPick={(reason) => act({ reason })} /></label>
+              <Button judge kind="danger" onClick={() => act("fraud")}>Fraud (f)</Button>
+              <Button judge onClick={() => act("legitimate")}>Legitimate (l)</Button>
+              <Button judge kind="danger" onClick={() => act("block")}>Block visitor (b)</Button>
+              <label>Assigned to <Assignee review={review} people={people} onPick={(to) => { assign(review, to); draw((number) => number + 1); }} /></label>
+            </p>
+          )}
+          {review && <label class="field"><span>Note (n), kept with the review</span><textarea ref={note} rows={1} maxLength={2000} onKeyDown={(event) => event.key === "Escape" && event.currentTarget.blur()} /></label>}
+          {review && listed?.of === review.id && <NoEffect list={listed.list} environment={review.environment} />}
+          {last && <p class="buttons"><span>{last.said}</span> <Button judge kind="small" onClick={() => act("undo")}>Undo (u)</Button>{inTurn.waiting > 0 && <span class="quiet">Saving …</span>}</p>}
+          <Problem error={inTurn.error} />
+        </div>
+      )}
+      {review
+        ? <><h2 ref={heading} tabIndex={-1}>{review.rule ?? "Opened by hand"}, <Time at={review.opened_at} />{review.reopened_at && <>, opened again <Time at={review.reopened_at} /></>}</h2><One key={review.id} review={review} /></>
+        : empty}
     </>
   );
 }
@@ -195,7 +284,7 @@ function One({ review }: { review: Review }) {
 }
 
 /** Open ones as a table, to close some together. */
-function OpenList({ reviews, people, onGone, onAssigned }: Given) {
+function OpenList({ reviews, people, onChanged }: Given) {
   const { api, session, notify } = useConsole();
   const link = useLink();
   const [open, setOpen] = useState<"close" | "assign">();
@@ -221,7 +310,7 @@ function OpenList({ reviews, people, onGone, onAssigned }: Given) {
             setOpen(undefined);
             notify(`${many(changed.length, "review")} assigned to ${assignee === null ? "nobody" : nameOf(assignee, people, own)}.`);
           } finally {
-            onAssigned(changed);
+            onChanged(changed.map((one) => [one.id, one]));
           }
         }}>
           <Field label="To"><Choice name="assignee" value={own ?? ""} options={[["", "nobody"], ...takers(people, own)]} /></Field>
@@ -239,7 +328,7 @@ function OpenList({ reviews, people, onGone, onAssigned }: Given) {
             setOpen(undefined);
             notify(`${many(done.size, "review")} closed.`);
           } finally {
-            if (done.size > 0) onGone(done);
+            onChanged([...done].map((id) => [id, null]));
           }
         }}>
           <Field label="As"><Choice name="label" value="fraud" options={["fraud", "legitimate"]} /></Field>
@@ -252,13 +341,20 @@ function OpenList({ reviews, people, onGone, onAssigned }: Given) {
 }
 
 function Closed({ people }: { people: Person[] }) {
-  const { api, session, place: { query } } = useConsole();
+  const { api, session, notify, place: { query } } = useConsole();
+  const [reopened, setReopened] = useState<ReadonlySet<string>>(new Set());
+  const reopen = useAction(async (id: string) => {
+    await api.manage("POST", `reviews/${id}/reopen`);
+    setReopened((before) => new Set([...before, id]));
+    notify("The review is open again. Its label stays until it is closed the next time.");
+  });
   const link = useLink();
   const { loaded, more, busy, error } = usePages(
     (cursor) => api.manage<Page & { reviews: Review[] }>("GET", "reviews", undefined, { state: "closed", assignee: query.assignee, limit: 50, cursor }),
     (page) => page.reviews,
     [query.assignee],
   );
+  const counted = useLoad((signal) => api.get<Total>("reviews/count", { state: "closed", assignee: query.assignee }, signal), [query.assignee]).value;
   const columns: Column<Review>[] = [
     { head: "Closed", cell: (row) => <a href={link("events", row.request_id)}><Time at={row.closed_at} /></a> },
     { head: "Label", cell: (row) => <LabelBadge label={row.label} reason={row.label_reason} /> },
@@ -268,15 +364,18 @@ function Closed({ people }: { people: Person[] }) {
     { head: "Closed by", cell: (row) => row.closed_by && nameOf(row.closed_by, people, session.member?.id) },
     { head: "Environment", cell: (row) => row.environment },
     { head: "Note", cell: (row) => row.note },
+    { head: "Change", cell: (row) => <Button judge kind="small" busy={reopen.busy} name={`Open again: ${row.rule ?? "by hand"}, ${row.account_id ?? row.visitor_id}`} onClick={() => reopen.run(row.id)}>Open again</Button> },
   ];
   return (
-    <Show of={loaded}>{({ rows, cursor }) => (
-      <>
+    <Show of={loaded}>{({ rows: found, cursor }) => {
+      const rows = found.filter(({ id }) => !reopened.has(id));
+      return <>
+        <Problem error={reopen.error} />
         <Table name="Closed reviews" columns={columns} rows={rows} keyOf={(row) => row.id} empty={<p>No review was closed yet.</p>} />
-        <p class="quiet" role="status">{many(rows.length, "review")}</p>
+        <p class="quiet" role="status">{counted && counted.count > found.length ? `The newest ${found.length} of ${total(counted, "review")}.` : many(rows.length, "review")}</p>
         <Problem error={error} retry={more} />
         <More show={cursor !== undefined} busy={busy} onMore={more} />
-      </>
-    )}</Show>
+      </>;
+    }}</Show>
   );
 }

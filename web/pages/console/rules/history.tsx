@@ -53,7 +53,7 @@ export function History({ audience, saved, onSaved }: { audience: string; saved:
   );
 }
 
-function Changes({ of }: { of: Difference[] }) {
+export function Changes({ of }: { of: Difference[] }) {
   if (of.length === 0) return <p class="quiet">Nothing changed.</p>;
   return (
     <ul class="changes">

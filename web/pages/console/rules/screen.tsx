@@ -4,42 +4,67 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError } from "../api.js";
 import { matchesOf } from "../filters.js";
 import { count, many } from "../format.js";
-import { audienceOf, useAction, useConsole, useLink, useLoad, useQuery } from "../state.js";
-import { AdminNote, Button, Card, Choice, Confirm, Decided, Dialog, Field, Problem, Show } from "../ui.js";
-import type { Language, Rule, RuleMode, Ruleset, RulesPreview } from "../wire.js";
+import { audienceOf, roleOf, useAction, useAdmin, useConsole, useLink, useLoad, useMayJudge, useQuery } from "../state.js";
+import { Button, Card, Choice, Confirm, Decided, Dialog, Field, Problem, Show } from "../ui.js";
+import type { Language, Proposal, Rule, RuleMode, Ruleset, RulesPreview } from "../wire.js";
 import { ConditionField, type Fault } from "./condition.js";
 import { conditionErrors, differences } from "./diff.js";
 import { History } from "./history.js";
 import { Effect, Warnings } from "./effect.js";
+import { Proposals } from "./proposals.js";
 
 type Draft = Rule & { counts?: Ruleset["rules"][number]["counts"] };
 const AUDIENCES: [string, string][] = [["live", "production"], ["test", "staging and development"]];
 const MODES: [string, string][] = [["active", "active: it decides"], ["shadow", "shadow: counted, decides nothing"], ["off", "off"]];
 const CHECK_MS = 600;
 /** What is not saved, by organization and audience: it stays while somebody looks at an example. */
-const drafts = new Map<string, { revision: number; rules: Draft[] }>();
+const drafts = new Map<string, { revision: number; rules: Draft[]; proposal?: string | undefined }>();
+
+/** Whether something else would decide, which is for admins to save. */
+export const decidesOtherwise = (before: Rule[], after: Rule[]): boolean => {
+  const deciding = (rules: Rule[]) => JSON.stringify(rules.filter(({ mode }) => mode === "active").map(bare));
+  return deciding(before) !== deciding(after);
+};
 
 export function Rules() {
-  const { api, environment, place: { query } } = useConsole();
+  const { api, environment, session, place: { query } } = useConsole();
   const change = useQuery();
+  const role = roleOf(session);
   const audience = query.rules === "live" || query.rules === "test" ? query.rules : audienceOf(environment);
   const loaded = useLoad(() => api.manage<Ruleset>("GET", "rules", undefined, { environment: audience }), [audience]);
   const language = useLoad((signal) => api.get<Language>("rules/language", {}, signal), []);
+  const proposals = useLoad(async () => (await api.manage<{ proposals: Proposal[] }>("GET", "rule-proposals", undefined, { environment: audience })).proposals, [audience]);
   const [round, setRound] = useState(0);
+  const [taking, setTaking] = useState<Proposal>();
+  const own = `${api.organization} ${audience}`;
+  const offer = (saved: Ruleset, proposal: Proposal) => {
+    const draft = drafts.get(own);
+    if (draft && differences(saved.rules, draft.rules).length > 0) setTaking(proposal);
+    else take(saved, proposal);
+  };
+  const take = (saved: Ruleset, proposal: Proposal) => {
+    setTaking(undefined);
+    const known = new Set(saved.rules.map(({ id }) => id));
+    drafts.set(own, { revision: saved.revision, rules: proposal.rules.map(({ id, ...rest }) => (id && known.has(id) ? { id, ...rest } : rest)), proposal: proposal.id });
+    setRound(round + 1);
+  };
   const show = (next: Ruleset) => {
-    drafts.delete(`${api.organization} ${audience}`);
+    drafts.delete(own);
     loaded.set(next);
     setRound(round + 1);
+    proposals.reload();
   };
   return (
     <>
       <form class="filters" aria-label="Which rules" onSubmit={(event) => event.preventDefault()}>
         <Field label="Rules for"><Choice value={audience} options={AUDIENCES} onPick={(one) => change({ rules: one })} /></Field>
       </form>
-      <AdminNote what="You may preview rules; saving them" />
+      {role !== "admin" && <p class="note">Your role is {role}. {role === "viewer" ? "You may preview rules, and not save them." : "You may save rules in the modes shadow and off; a change of what decides you propose to an admin."}</p>}
       <Show of={loaded}>{(ruleset) => <Show of={language}>{(words) => (
         <>
-          <Editor key={`${audience} ${ruleset.revision} ${round}`} audience={audience} saved={ruleset} language={words} onSaved={show} onReload={loaded.reload} />
+          <Proposals audience={audience} saved={ruleset} proposals={proposals.value ?? []} onTake={(one) => offer(ruleset, one)} onGone={proposals.reload} />
+          {taking && <Confirm title="Take the proposal?" submit="Take it" onClose={() => setTaking(undefined)} onConfirm={async () => take(ruleset, taking)}><p>It takes the place of what you have changed and not saved.</p></Confirm>}
+          <Editor key={`${audience} ${ruleset.revision} ${round}`} audience={audience} saved={ruleset} language={words} onSaved={show} onReload={loaded.reload} onProposed={proposals.reload} />
           <History key={`history ${audience} ${ruleset.revision}`} audience={audience} saved={ruleset} onSaved={show} />
         </>
       )}</Show>}</Show>
@@ -49,14 +74,16 @@ export function Rules() {
 
 const bare = ({ id, name, condition, action, mode, note }: Draft): Rule => ({ ...(id && { id }), name, condition, action, mode, note });
 
-function Editor({ audience, saved, language, onSaved, onReload }: {
+function Editor({ audience, saved, language, onSaved, onReload, onProposed }: {
   audience: string;
   saved: Ruleset;
   language: Language;
   onSaved: (next: Ruleset) => void;
   onReload: () => void;
+  onProposed: () => void;
 }) {
   const { api, notify } = useConsole();
+  const isAdmin = useAdmin(), mayJudge = useMayJudge();
   const own = `${api.organization} ${audience}`;
   const kept = drafts.get(own);
   const [rules, show] = useState<Draft[]>(kept?.revision === saved.revision ? kept.rules : saved.rules);
@@ -64,9 +91,11 @@ function Editor({ audience, saved, language, onSaved, onReload }: {
   const [removing, setRemoving] = useState<number>();
   const [preview, setPreview] = useState<RulesPreview>();
   const [faults, setFaults] = useState(new Map<number, Fault>());
+  const [isProposing, setProposing] = useState(false);
   const changes = differences(saved.rules, rules);
-  const set = (next: Draft[]) => {
-    drafts.set(own, { revision: saved.revision, rules: next });
+  const isProposed = mayJudge && !isAdmin && decidesOtherwise(saved.rules, rules);
+  const set = (next: Draft[], proposal = drafts.get(own)?.proposal) => {
+    drafts.set(own, { revision: saved.revision, rules: next, proposal });
     show(next);
     setPreview(undefined);
     setFaults(new Map());
@@ -81,8 +110,16 @@ function Editor({ audience, saved, language, onSaved, onReload }: {
   };
   const query = { environment: audience };
   const look = useAction(() => noting(async () => setPreview(await api.manage<RulesPreview>("POST", "rules/preview", { rules: rules.map(bare) }, query))));
+  const drop = () => {
+    set(saved.rules);
+    drafts.delete(own);
+  };
   const save = useAction(() => noting(async () => {
-    onSaved(await api.manage<Ruleset>("PUT", "rules", { revision: saved.revision, rules: rules.map(bare) }, query));
+    const proposal = drafts.get(own)?.proposal;
+    const next = await api.manage<Ruleset>("PUT", "rules", { revision: saved.revision, rules: rules.map(bare) }, query);
+    // Whoever else has dismissed it meanwhile: the rules are saved.
+    if (proposal) await api.manage("DELETE", `rule-proposals/${proposal}`, undefined, query).catch(() => undefined);
+    onSaved(next);
     notify("The rules are saved, and in force from the next request on.");
   }));
   const move = (at: number, by: number) => {
@@ -99,13 +136,26 @@ function Editor({ audience, saved, language, onSaved, onReload }: {
           <span role="status">{changes.length === 0 ? `Revision ${saved.revision}, no change yet.` : many(changes.length, "unsaved change")}</span>
           <Button onClick={() => { set([...rules, { name: "", condition: "", action: "review", mode: "shadow", note: "" }]); setEdited(rules.length); }}>Add a rule</Button>
           <Button kind="primary" busy={look.busy} disabled={changes.length === 0} onClick={() => look.run()}>Preview</Button>
-          <Button admin kind="primary" busy={save.busy} disabled={changes.length === 0} onClick={() => save.run()}>Save</Button>
-          <Button disabled={changes.length === 0} onClick={() => set(saved.rules)}>Discard</Button>
+          {isProposed
+            ? <Button kind="primary" onClick={() => setProposing(true)}>Propose …</Button>
+            : <Button judge kind="primary" busy={save.busy} disabled={changes.length === 0} onClick={() => save.run()}>Save</Button>}
+          <Button disabled={changes.length === 0} onClick={drop}>Discard</Button>
         </p>
         {isConflict
           ? <div class="problem" role="alert"><p>Somebody else has saved these rules since you opened them. Load theirs, and repeat your change: it is not kept.</p><button type="button" onClick={onReload}>Load theirs</button></div>
           : <Problem error={save.error ?? look.error} />}
       </div>
+      {isProposing && (
+        <Dialog title="Propose these rules to an admin" submit="Propose" onClose={() => setProposing(false)} onSubmit={async (form) => {
+          await noting(async () => void (await api.manage("POST", "rule-proposals", { revision: saved.revision, rules: rules.map(bare), note: String(form.get("note")).trim() }, query)));
+          setProposing(false);
+          drop();
+          onProposed();
+          notify("Proposed: admins see it first on this screen. Nothing has changed yet.");
+        }}>
+          <Field label="Why" hint="For the admins who decide."><input name="note" required maxLength={500} autocomplete="off" /></Field>
+        </Dialog>
+      )}
       {changes.length === 0 && <Warnings of={saved} />}
       {preview && <Effect preview={preview} audience={audience} />}
       <Card title="In their order: the first active one that matches decides">
@@ -203,7 +253,7 @@ function EditRule({ rule, others, at, all, audience, language, fault: given, onC
     onDone({ ...draft, name });
   };
   return (
-    <Dialog title={rule.id || rule.name ? `Edit ${rule.name}` : "Add a rule"} submit="Done" onClose={onClose} onSubmit={done}>
+    <Dialog title={rule.id || rule.name ? `Edit ${rule.name}` : "Add a rule"} submit="Done" hasDraft={JSON.stringify(draft) !== JSON.stringify(rule)} onClose={onClose} onSubmit={done}>
       <p class="quiet">Place {at + 1} of {all.length}. Nothing is in force before you save.</p>
       <Field label="Name"><input name="name" required maxLength={80} autocomplete="off" value={draft.name} onInput={(event) => setDraft({ ...draft, name: event.currentTarget.value })} /></Field>
       <ConditionField value={draft.condition} fault={fault} language={language} onEdit={(condition) => setDraft({ ...draft, condition })} />

@@ -439,9 +439,9 @@ public abstract class Operations {
    *
    * <p>The whole ruleset, in force from the next request on: a rule that is not sent is gone, also one that the
    * organization started with. Send the {@code revision} that you read: another one is {@code 409 revision_conflict}.
-   * A condition that cannot be used is {@code invalid_condition}; {@code message} has line and column. Where the
-   * rules could cost more than 2 ms of CPU an event, the first that goes beyond is {@code too_expensive}. Needs the
-   * role {@code admin}.
+   * A condition that cannot be used is {@code invalid_condition}; {@code message} has line and column. Only admins
+   * change active rules and their order. Where the rules could cost more than 2 ms of CPU an event, the first that
+   * goes beyond is {@code too_expensive}. Needs the role {@code admin}, {@code developer} or {@code analyst}.
    */
   public RulesAnswer saveRules(String organizationId, RulesBody body, SaveRulesQuery query) {
     return new RulesAnswer(send(new Call("PUT", "/management/organizations/{}/rules", organizationId).body(body).query(query)));
@@ -465,6 +465,49 @@ public abstract class Operations {
   /** Try rules on the newest events. */
   public RulesPreview previewRules(String organizationId, PreviewBody body) {
     return previewRules(organizationId, body, new PreviewRulesQuery());
+  }
+
+  /**
+   * List proposals of rules.
+   *
+   * <p>What waits for an admin. A proposal is kept for 90 days.
+   */
+  public ProposalsBody listRuleProposals(String organizationId, ListRuleProposalsQuery query) {
+    return new ProposalsBody(send(new Call("GET", "/management/organizations/{}/rule-proposals", organizationId).query(query).repeatable()));
+  }
+
+  /** List proposals of rules. */
+  public ProposalsBody listRuleProposals(String organizationId) {
+    return listRuleProposals(organizationId, new ListRuleProposalsQuery());
+  }
+
+  /**
+   * Propose rules to an admin.
+   *
+   * <p>Nothing is in force. Refused as saving the rules would be; at most 20 wait. Needs the role {@code admin},
+   * {@code developer} or {@code analyst}.
+   */
+  public ProposalBody proposeRules(String organizationId, NewProposalBody body, ProposeRulesQuery query) {
+    return new ProposalBody(send(new Call("POST", "/management/organizations/{}/rule-proposals", organizationId).body(body).query(query)));
+  }
+
+  /** Propose rules to an admin. */
+  public ProposalBody proposeRules(String organizationId, NewProposalBody body) {
+    return proposeRules(organizationId, body, new ProposeRulesQuery());
+  }
+
+  /**
+   * Dismiss a proposal of rules.
+   *
+   * <p>By an admin, or by its author. Needs the role {@code admin}, {@code developer} or {@code analyst}.
+   */
+  public void dismissRuleProposal(String organizationId, String proposalId, DismissRuleProposalQuery query) {
+    send(new Call("DELETE", "/management/organizations/{}/rule-proposals/{}", organizationId, proposalId).query(query));
+  }
+
+  /** Dismiss a proposal of rules. */
+  public void dismissRuleProposal(String organizationId, String proposalId) {
+    dismissRuleProposal(organizationId, proposalId, new DismissRuleProposalQuery());
   }
 
   /** Read the organization's risk weights. */
@@ -696,6 +739,17 @@ public abstract class Operations {
    */
   public ReviewAnswer closeReview(String organizationId, String reviewId, CloseReviewBody body) {
     return new ReviewAnswer(send(new Call("POST", "/management/organizations/{}/reviews/{}/close", organizationId, reviewId).body(body)));
+  }
+
+  /**
+   * Open a closed review again.
+   *
+   * <p>Its label stays, on its event too, until it is closed the next time. {@code review.opened} is sent again. Not
+   * where another one of its visitor and account is open. Needs the role {@code admin}, {@code developer} or {@code
+   * analyst}.
+   */
+  public ReviewAnswer reopenReview(String organizationId, String reviewId) {
+    return new ReviewAnswer(send(new Call("POST", "/management/organizations/{}/reviews/{}/reopen", organizationId, reviewId)));
   }
 
   /** List notes about a visitor. */

@@ -1255,13 +1255,14 @@ public final class Types {
      * {@code insufficient_role}, {@code cross_origin_request}, {@code secure_connection_required}, {@code not_found},
      * {@code event_not_found}, {@code method_not_allowed}, {@code request_timeout}, {@code revision_conflict}, {@code
      * sdk_key_revoked}, {@code proxy_key_revoked}, {@code key_limit}, {@code supplement_conflict}, {@code
-     * list_exists}, {@code list_limit}, {@code list_permanent}, {@code list_in_use}, {@code review_closed}, {@code
-     * note_limit}, {@code member_exists}, {@code member_limit}, {@code member_invited}, {@code member_suspended},
-     * {@code last_admin}, {@code webhook_limit}, {@code webhook_busy}, {@code webhook_paused}, {@code
-     * webhook_unsigned}, {@code payload_too_large}, {@code unsupported_media_type}, {@code invalid_visitor_metadata},
-     * {@code invalid_request_id}, {@code invalid_window}, {@code validation_error}, {@code idempotency_key_too_long},
-     * {@code invalid_supplement}, {@code rate_limited}, {@code header_fields_too_large}, {@code internal_error},
-     * {@code service_unavailable}.
+     * list_exists}, {@code list_limit}, {@code list_permanent}, {@code list_in_use}, {@code proposal_limit}, {@code
+     * review_closed}, {@code review_open}, {@code note_limit}, {@code member_exists}, {@code member_limit}, {@code
+     * member_invited}, {@code member_suspended}, {@code last_admin}, {@code webhook_limit}, {@code webhook_busy},
+     * {@code webhook_paused}, {@code webhook_unsigned}, {@code view_exists}, {@code view_limit}, {@code
+     * payload_too_large}, {@code unsupported_media_type}, {@code invalid_visitor_metadata}, {@code
+     * invalid_request_id}, {@code invalid_window}, {@code validation_error}, {@code idempotency_key_too_long}, {@code
+     * invalid_supplement}, {@code rate_limited}, {@code header_fields_too_large}, {@code internal_error}, {@code
+     * service_unavailable}.
      */
     public String code() {
       return textAt("code");
@@ -2123,6 +2124,49 @@ public final class Types {
     }
   }
 
+  /** Part of a request. */
+  public static final class NewProposalBody extends Body {
+    /** Without any field. */
+    public NewProposalBody() {}
+    /** With the fields of an object of JSON. */
+    public NewProposalBody(Map<String, Object> fields) {
+      super(fields);
+    }
+
+    /** Of the ruleset that it was made from. */
+    public Long revision() {
+      return integerAt("revision");
+    }
+
+    /** Sets what {@link #revision()} returns. */
+    public NewProposalBody revision(long value) {
+      setField("revision", value);
+      return this;
+    }
+
+    /** All rules, in their order, as a save takes them. */
+    public List<RuleFields> rules() {
+      return listAt("rules", value -> new RuleFields(Body.fieldsOf(value)));
+    }
+
+    /** Sets what {@link #rules()} returns. */
+    public NewProposalBody rules(List<RuleFields> value) {
+      setField("rules", value);
+      return this;
+    }
+
+    /** Why, for admins. Default: {@code ""}. */
+    public String note() {
+      return textAt("note");
+    }
+
+    /** Sets what {@link #note()} returns. */
+    public NewProposalBody note(String value) {
+      setField("note", value);
+      return this;
+    }
+  }
+
   /** Part of a response. */
   public static final class NoteBody extends Body {
     /** With the fields of an object of JSON. */
@@ -2475,6 +2519,98 @@ public final class Types {
   }
 
   /** Part of a response. */
+  public static final class ProposalBody extends Body {
+    /** With the fields of an object of JSON. */
+    public ProposalBody(Map<String, Object> fields) {
+      super(fields);
+    }
+
+    /** Id of the proposal. */
+    public String id() {
+      return textAt("id");
+    }
+
+    /** Of the ruleset that it was made from. */
+    public Long revision() {
+      return integerAt("revision");
+    }
+
+    /** In their order. */
+    public List<ProposedRule> rules() {
+      return listAt("rules", value -> new ProposedRule(Body.fieldsOf(value)));
+    }
+
+    /** Why, for admins. */
+    public String note() {
+      return textAt("note");
+    }
+
+    /** When it was made. */
+    public String createdAt() {
+      return textAt("created_at");
+    }
+
+    /** The member who made it; left out where a management key did. */
+    public String author() {
+      return textAt("author");
+    }
+  }
+
+  /** Part of a response. */
+  public static final class ProposalsBody extends Body {
+    /** With the fields of an object of JSON. */
+    public ProposalsBody(Map<String, Object> fields) {
+      super(fields);
+    }
+
+    /** Oldest first: at most 20. */
+    public List<ProposalBody> proposals() {
+      return listAt("proposals", value -> new ProposalBody(Body.fieldsOf(value)));
+    }
+  }
+
+  /** Part of a response. */
+  public static final class ProposedRule extends Body {
+    /** With the fields of an object of JSON. */
+    public ProposedRule(Map<String, Object> fields) {
+      super(fields);
+    }
+
+    /** Of a rule that is new it is given by the proposal. */
+    public String id() {
+      return textAt("id");
+    }
+
+    /** Its name: unique, up to 80 characters. */
+    public String name() {
+      return textAt("name");
+    }
+
+    /** When it matches, in CEL (the Common Expression Language). */
+    public String condition() {
+      return textAt("condition");
+    }
+
+    /** What it decides. Now one of {@code allow}, {@code block}, {@code challenge}, {@code review}. */
+    public String action() {
+      return textAt("action");
+    }
+
+    /**
+     * {@code shadow}: it is evaluated and counted, and decides nothing. {@code off}: neither. Now one of {@code
+     * active}, {@code off}, {@code shadow}.
+     */
+    public String mode() {
+      return textAt("mode");
+    }
+
+    /** For people. */
+    public String note() {
+      return textAt("note");
+    }
+  }
+
+  /** Part of a response. */
   public static final class ProxyKeyBody extends Body {
     /** With the fields of an object of JSON. */
     public ProxyKeyBody(Map<String, Object> fields) {
@@ -2779,6 +2915,16 @@ public final class Types {
     /** The member who opened it by hand. */
     public String openedBy() {
       return textAt("opened_by");
+    }
+
+    /** When it was last opened again after it was closed; left out if never. */
+    public String reopenedAt() {
+      return textAt("reopened_at");
+    }
+
+    /** The member who opened it again. */
+    public String reopenedBy() {
+      return textAt("reopened_by");
     }
 
     /** The member who takes care of it; {@code null} = nobody. */
@@ -4710,6 +4856,12 @@ public final class Types {
       return this;
     }
 
+    /** Only events in which any signal of this group fired. */
+    public ListEventsQuery group(String value) {
+      setField("group", value);
+      return this;
+    }
+
     /** Start of the window, inclusive; 24 hours before its end when left out. */
     public ListEventsQuery from(String value) {
       setField("from", value);
@@ -5020,6 +5172,57 @@ public final class Types {
 
     /** {@code live} is production, {@code test} staging and development. */
     public PreviewRulesQuery environment(String value) {
+      setField("environment", value);
+      return this;
+    }
+  }
+
+  /** Of {@link Operations#listRuleProposals}. */
+  public static final class ListRuleProposalsQuery extends Body {
+    /** Without any field. */
+    public ListRuleProposalsQuery() {}
+
+    /** With the fields of another one. */
+    public ListRuleProposalsQuery(ListRuleProposalsQuery other) {
+      super(other.fields());
+    }
+
+    /** {@code live} is production, {@code test} staging and development. */
+    public ListRuleProposalsQuery environment(String value) {
+      setField("environment", value);
+      return this;
+    }
+  }
+
+  /** Of {@link Operations#proposeRules}. */
+  public static final class ProposeRulesQuery extends Body {
+    /** Without any field. */
+    public ProposeRulesQuery() {}
+
+    /** With the fields of another one. */
+    public ProposeRulesQuery(ProposeRulesQuery other) {
+      super(other.fields());
+    }
+
+    /** {@code live} is production, {@code test} staging and development. */
+    public ProposeRulesQuery environment(String value) {
+      setField("environment", value);
+      return this;
+    }
+  }
+
+  /** Of {@link Operations#dismissRuleProposal}. */
+  public static final class DismissRuleProposalQuery extends Body {
+    /** Without any field. */
+    public DismissRuleProposalQuery() {}
+
+    /** With the fields of another one. */
+    public DismissRuleProposalQuery(DismissRuleProposalQuery other) {
+      super(other.fields());
+    }
+
+    /** {@code live} is production, {@code test} staging and development. */
+    public DismissRuleProposalQuery environment(String value) {
       setField("environment", value);
       return this;
     }

@@ -1,0 +1,204 @@
+"""Proposals of rules: what somebody who may save rules that decide nothing leaves for an admin (decisions 15.1)."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import islice
+from typing import Annotated
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from svc.features.rules.jobs import checked_rules
+from svc.features.rules.proposals import LONGEST_PROPOSAL_NOTE, MAX_PROPOSALS, Proposal
+from svc.features.rules.routes import (
+    A_RULESET,
+    Action,
+    Condition,
+    Mode,
+    Note,
+    RuleFields,
+    RuleId,
+    RuleName,
+    RulesQuery,
+    compile_rules,
+    given_rules,
+)
+from svc.features.rules.ruleset import MAX_RULES
+from svc.features.rules.tables import RULE_PROPOSALS
+from svc.http.change import caller_of, change, member_of
+from svc.http.route import ORGANIZATION, Call, Route, Services
+from svc.identify.velocity.counts import KINDS
+from svc.kernel.access.audit import Audited
+from svc.kernel.access.roles import may
+from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.values.fields import A_MEMBER_ID, Timestamp, about, id_form
+from svc.kernel.values.ordered_ids import ordered_id, raw_ordered_id
+from svc.kernel.values.refusals import Refusal
+from svc.kernel.values.struct_fields import body_of
+from svc.world import twenty_characters
+
+_AN_ID = "prop_0qppzPLvL54VURDkQrfS"
+_Note = Annotated[
+    str, Meta(max_length=LONGEST_PROPOSAL_NOTE), about("Why, for admins.", "Decided nothing wrong in shadow mode.")
+]
+
+
+class NewProposalBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The whole ruleset as somebody would have it."""
+
+    revision: Annotated[int, Meta(ge=0), about("Of the ruleset that it was made from.", 0)]
+    rules: Annotated[tuple[RuleFields, ...], about("All rules, in their order, as a save takes them.", A_RULESET)]
+    note: _Note = ""
+
+
+class ProposedRule(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule of a proposal."""
+
+    id: Annotated[RuleId, about("Of a rule that is new it is given by the proposal.")]
+    name: RuleName
+    condition: Condition
+    action: Action
+    mode: Mode
+    note: Note
+
+
+class ProposalBody(msgspec.Struct, frozen=True, kw_only=True):
+    """A proposal."""
+
+    id: Annotated[str, about("Id of the proposal.", _AN_ID, form=id_form("prop_"))]
+    revision: Annotated[int, about("Of the ruleset that it was made from.", 3)]
+    rules: Annotated[tuple[ProposedRule, ...], about("In their order.")]
+    note: _Note
+    created_at: Annotated[Timestamp, about("When it was made.")]
+    author: (
+        Annotated[str, about("The member who made it; left out where a management key did.", A_MEMBER_ID)] | UnsetType
+    ) = UNSET
+
+
+class ProposalsBody(msgspec.Struct, frozen=True):
+    """The proposals for one kind of environment."""
+
+    proposals: Annotated[tuple[ProposalBody, ...], about("Oldest first: at most 20.")]
+
+
+async def list_proposals(services: Services, call: Call) -> ProposalsBody:
+    """`GET .../rule-proposals`: what waits for an admin, oldest first."""
+    query: RulesQuery = call.query
+    place = KINDS.index(query.environment)
+    found = await services.store.query(partial(_proposals, number=call.organization.number, place=place))
+    return ProposalsBody(tuple(map(_row, found)))
+
+
+def _proposals(snapshot: Snapshot, number: int, place: int) -> list[Proposal]:
+    rows = snapshot.scan(RULE_PROPOSALS, number, place)
+    return [proposal for _, proposal in islice(rows, MAX_PROPOSALS)]
+
+
+def _row(proposal: Proposal) -> ProposalBody:
+    rules = tuple(ProposedRule(**msgspec.structs.asdict(rule)) for rule in proposal.rules)
+    return body_of(ProposalBody, proposal, rules=rules)
+
+
+async def propose(services: Services, call: Call) -> ProposalBody | Refusal:
+    """`POST .../rule-proposals`: `201` with the new proposal. Refused as a save is, but for its revision; `409
+    proposal_limit`.
+    """
+    query: RulesQuery = call.query
+    body: NewProposalBody = call.body
+    number, kind = call.organization.number, query.environment
+    given = given_rules(body.rules)[: MAX_RULES + 1]
+    refusal = await compile_rules(services, number, [rule for _, rule in given], call.at_ms)
+    if refusal is not None:
+        return refusal
+    entropy = services.world.entropy
+    rules = tuple(
+        rule if sent_id is not None else msgspec.structs.replace(rule, id="rul_" + twenty_characters(entropy))
+        for sent_id, rule in given
+    )
+    proposal = Proposal(
+        id=ordered_id("prop", call.at_ms, entropy(16)),
+        revision=body.revision,
+        rules=rules,
+        note=body.note,
+        created_at_ms=call.at_ms,
+        author=member_of(call),
+    )
+    raw_id = raw_ordered_id(proposal.id)
+
+    def job(transaction: Transaction) -> Proposal | Refusal:
+        refusal = checked_rules(transaction, number, kind, given)
+        place = KINDS.index(kind)
+        if refusal is None and len(_proposals(transaction, number, place)) >= MAX_PROPOSALS:
+            refusal = Refusal("proposal_limit")
+        if refusal is None:
+            transaction.put(RULE_PROPOSALS, (number, place, raw_id), proposal)
+        return refusal or proposal
+
+    made = await change(services, call, job)
+    return made if isinstance(made, Refusal) else _row(made)
+
+
+async def dismiss(services: Services, call: Call) -> Refusal | None:
+    """`DELETE .../rule-proposals/{proposal_id}`: `204`, by an admin or its author. `404 not_found`, `403
+    insufficient_role`.
+    """
+    query: RulesQuery = call.query
+    key = call.organization.number, KINDS.index(query.environment), raw_ordered_id(call.path["proposal_id"])
+
+    def job(transaction: Transaction) -> Refusal | None:
+        found = None if key[2] is None else transaction.get(RULE_PROPOSALS, *key)
+        if found is None:
+            return Refusal("not_found")
+        is_own = found.author is not None and found.author == member_of(call)
+        if not is_own and not may(caller_of(call).key.role, "administer"):
+            return Refusal("insufficient_role")
+        transaction.delete(RULE_PROPOSALS, *key)
+        return None
+
+    refusal = await change(services, call, job, may_use_reserve=True)
+    return refusal if isinstance(refusal, Refusal) else None
+
+
+_PROPOSALS = ORGANIZATION + "/rule-proposals"
+_route = partial(
+    Route,
+    tag="Management: rules",
+    kinds=("management",),
+    query=RulesQuery,
+    variables={"proposal_id": Annotated[str, about("Id of the proposal.", _AN_ID)]},
+)
+ROUTES: tuple[Route, ...] = (
+    _route(
+        operation_id="listRuleProposals",
+        path=_PROPOSALS,
+        summary="List proposals of rules",
+        description="What waits for an admin. A proposal is kept for 90 days.",
+        handler=list_proposals,
+        response=ProposalsBody,
+    ),
+    _route(
+        operation_id="proposeRules",
+        method="POST",
+        path=_PROPOSALS,
+        summary="Propose rules to an admin",
+        description="Nothing is in force. Refused as saving the rules would be; at most 20 wait.",
+        handler=propose,
+        needs="draft",
+        audited=Audited(made="id"),
+        body=NewProposalBody,
+        response=ProposalBody,
+        status=201,
+        errors=("proposal_limit",),
+    ),
+    _route(
+        operation_id="dismissRuleProposal",
+        method="DELETE",
+        path=_PROPOSALS + "/{proposal_id}",
+        summary="Dismiss a proposal of rules",
+        description="By an admin, or by its author.",
+        handler=dismiss,
+        needs="draft",
+        status=204,
+    ),
+)

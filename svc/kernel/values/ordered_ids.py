@@ -1,0 +1,30 @@
+"""Ids that sort by the time at which they were made: a prefix and 20 letters and digits, of which 8 are the time."""
+
+from __future__ import annotations
+
+import re
+from hashlib import blake2b
+from typing import Final, Literal
+
+from svc.kernel.values.encodings import base62
+
+OrderedPrefix = Literal["rev", "note", "prop", "view"]
+_TIME_DIGITS: Final = 8
+_REST: Final = 12
+_ORDERED_ID = re.compile(r"(?:rev|note|prop|view)_[0-9A-Za-z]{20}", re.ASCII)
+
+
+def ordered_id(prefix: OrderedPrefix, at_ms: int, entropy: bytes) -> str:
+    """Return a prefix and 20 letters and digits, of which 8 are the time: ids of one prefix sort by it."""
+    rest = base62(int.from_bytes(blake2b(entropy, digest_size=16).digest()), _REST)
+    return f"{prefix}_{base62(at_ms, _TIME_DIGITS)}{rest}"
+
+
+def raw_ordered_id(text: str) -> bytes | None:
+    """Return the 20 bytes of such an id, as they stand in keys; `None` for any other text."""
+    return text.partition("_")[2].encode() if _ORDERED_ID.fullmatch(text) else None
+
+
+def first_ordered_id(at_ms: int) -> bytes:
+    """Return 20 bytes that are above every such id of earlier milliseconds, and above none of this one or later."""
+    return (base62(max(at_ms, 0), _TIME_DIGITS) + "0" * _REST).encode()

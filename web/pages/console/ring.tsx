@@ -1,0 +1,173 @@
+/** Visitors and accounts that were chosen together: labeled, listed or blocked, with one confirmation and one undo. */
+/** @jsxImportSource preact */
+import { useState } from "preact/hooks";
+import type { Api } from "./api.js";
+import { period } from "./filters.js";
+import { many, words } from "./format.js";
+import { REASONS } from "./judging/queue.js";
+import { standingOf } from "./standing.js";
+import { useAction, useConsole, useLoad } from "./state.js";
+import { Button, Choice, Dialog, Field, Problem } from "./ui.js";
+import type { Entry, EventRow, Links, Page, StoredList } from "./wire.js";
+
+type Back = () => Promise<void>;
+/** Of a list that takes what is chosen: how many a request may have. */
+const AT_ONCE = 200;
+/** Events that are labeled together. */
+const MAX_LABELED = 500;
+
+interface Chosen {
+  visitors: string[];
+  accounts: string[];
+}
+
+export const chosenOf = (links: Links["links"]): Chosen => ({
+  visitors: [...new Set(links.map(({ visitor_id }) => visitor_id))],
+  accounts: [...new Set(links.map(({ account_id }) => account_id))],
+});
+
+const said = ({ visitors, accounts }: Chosen): string => `${many(visitors.length, "visitor")} and ${many(accounts.length, "account")}`;
+
+const entriesOf = async (api: Api, chosen: Chosen): Promise<{ list_id: string; list: string; entry: Entry }[]> =>
+  (await api.call<{ entries: { list_id: string; list: string; entry: Entry }[] }>("POST", "standing", { body: chosen })).entries;
+
+const add = (api: Api, list: string, entries: Pick<Entry, "value" | "note" | "expires_at">[]) =>
+  api.manage("POST", `lists/${list}/entries`, { entries: entries.map(({ value, note, expires_at }) => ({ value, note, expires_at })) });
+const remove = (api: Api, list: string, values: string[]) => api.manage("DELETE", `lists/${list}/entries`, { values });
+
+/** Puts all of them on the lists of blocked ones and takes them off those of trusted ones. What was blocked before stays as it was. */
+export async function blockAll(api: Api, environment: string, chosen: Chosen, note: string): Promise<{ back: Back; reason: string | undefined }> {
+  const [lists, before] = [await standingOf(api, environment), await entriesOf(api, chosen)];
+  const done: Back[] = [];
+  const back = async () => {
+    for (let undo = done.pop(); undo; undo = done.pop()) await undo();
+  };
+  try {
+    for (const [kind, values] of [["visitors", chosen.visitors], ["accounts", chosen.accounts]] as const) {
+      const there = new Set(before.filter(({ list }) => list === `blocked_${kind}`).map(({ entry }) => entry.value));
+      const fresh = values.filter((value) => !there.has(value)), list = lists.find(({ name }) => name === `blocked_${kind}`)!.id;
+      if (fresh.length > 0) {
+        await add(api, list, fresh.map((value) => ({ value, note, expires_at: null })));
+        done.push(async () => void (await remove(api, list, fresh)));
+      }
+      const trusted = before.filter((one) => one.list === `trusted_${kind}`);
+      if (trusted.length > 0) {
+        await remove(api, trusted[0]!.list_id, trusted.map(({ entry }) => entry.value));
+        done.push(async () => void (await add(api, trusted[0]!.list_id, trusted.map(({ entry }) => entry))));
+      }
+    }
+  } catch (error) {
+    await back();
+    throw error;
+  }
+  return { back, reason: lists.find(({ name }) => name === "blocked_visitors")?.reason };
+}
+
+/** The events by which the chosen ones are linked, of 30 days, newest first. */
+async function eventsOf(api: Api, environment: string, links: Links["links"]): Promise<EventRow[]> {
+  const pairs = new Set(links.map(({ visitor_id, account_id }) => `${visitor_id} ${account_id}`));
+  const found: EventRow[] = [];
+  for (const account_id of chosenOf(links).accounts) {
+    let cursor: string | undefined;
+    do {
+      const page: Page & { rows: EventRow[] } = await api.get("events", { environment, account_id, limit: AT_ONCE, ...period({ window: "30d" }, Date.now()), cursor });
+      found.push(...page.rows.filter((row) => pairs.has(`${row.visitor_id} ${account_id}`)));
+      cursor = page.next_cursor;
+    } while (cursor !== undefined && found.length <= MAX_LABELED);
+  }
+  return found;
+}
+
+export function Ring({ links, onNone }: { links: Links["links"]; onNone: () => void }) {
+  const { api, environment, notify } = useConsole();
+  const [opened, open] = useState<"label" | "list" | "block">();
+  const [undo, setUndo] = useState<{ text: string; back: Back }>();
+  const chosen = chosenOf(links);
+  const takeBack = useAction(async () => {
+    await undo!.back();
+    setUndo((now) => (now === undo ? undefined : now));
+    notify("It is as it was before.");
+  });
+  const did = (text: string, back: Back) => {
+    setUndo({ text, back });
+    open(undefined);
+    onNone();
+  };
+  if (links.length === 0 && undo === undefined) return null;
+  return (
+    <div class="bottom-bar">
+      {links.length > 0 && (
+        <p class="buttons">
+          <span role="status">{said(chosen)} chosen</span>
+          <Button judge kind="primary" onClick={() => open("label")}>Label …</Button>
+          <Button judge kind="primary" onClick={() => open("list")}>Add to a list …</Button>
+          <Button judge kind="danger" onClick={() => open("block")}>Block all …</Button>
+          <Button onClick={onNone}>Choose none</Button>
+        </p>
+      )}
+      {undo && <p class="buttons"><span role="status">{undo.text}</span> <Button judge kind="small" busy={takeBack.busy} onClick={() => takeBack.run()}>Undo</Button></p>}
+      <Problem error={takeBack.error} />
+      {opened === "block" && (
+        <Dialog title={`Block ${said(chosen)}?`} submit="Block all" danger onClose={() => open(undefined)} onSubmit={async (form) => {
+          const { back, reason } = await blockAll(api, environment, chosen, String(form.get("note")).trim());
+          did(`${said(chosen)}: ${reason ?? "blocked from the next request on."}`, back);
+        }}>
+          <p>They go on blocked_visitors and blocked_accounts, and off the lists of trusted ones.</p>
+          <Field label="Note"><input name="note" maxLength={500} autocomplete="off" /></Field>
+        </Dialog>
+      )}
+      {opened === "list" && <ToList chosen={chosen} onClose={() => open(undefined)} onDone={did} />}
+      {opened === "label" && (
+        <Dialog title={`Label the events of ${said(chosen)}`} submit="Label" onClose={() => open(undefined)} onSubmit={async (form) => {
+          const label = String(form.get("label")) || null, reason = (label && String(form.get("reason"))) || null;
+          const rows = await eventsOf(api, environment, links);
+          if (rows.length > MAX_LABELED) throw new Error(`They have more than ${MAX_LABELED} events. Choose fewer of them.`);
+          const set = (row: EventRow, to: string | null, why: string | null) => api.manage("PUT", `events/${row.request_id}/label`, { label: to, label_reason: to === null ? null : why });
+          const done: EventRow[] = [];
+          const back = async () => {
+            for (let row = done.pop(); row; row = done.pop()) await set(row, row.label ?? null, row.label_reason ?? null);
+          };
+          try {
+            for (const row of rows) {
+              await set(row, label, reason);
+              done.push(row);
+            }
+          } catch (error) {
+            await back();
+            throw error;
+          }
+          did(label === null ? `The labels of ${many(rows.length, "event")} are removed.` : `${many(rows.length, "event")} labeled ${label}.`, back);
+        }}>
+          <p>Those in {environment} that link them, of 30 days.</p>
+          <Field label="Label"><Choice name="label" value="fraud" options={["fraud", "legitimate", ["", "none: remove it"]]} /></Field>
+          <Field label="Reason"><Choice name="reason" value="multi_account" options={[["", "none"], ...REASONS.map((one): [string, string] => [one, words(one)])]} /></Field>
+        </Dialog>
+      )}
+    </div>
+  );
+}
+
+function ToList({ chosen, onClose, onDone }: { chosen: Chosen; onClose: () => void; onDone: (text: string, back: Back) => void }) {
+  const { api } = useConsole();
+  const { value: lists, error } = useLoad(async () => (await api.manage<{ lists: StoredList[] }>("GET", "lists")).lists.filter(({ kind }) => kind === "visitor" || kind === "account"), []);
+  return (
+    <Dialog title="Add to a list" submit="Add" disabled={lists === undefined} onClose={onClose} onSubmit={async (form) => {
+      const list = lists!.find(({ name }) => name === form.get("list"))!, note = String(form.get("note")).trim();
+      const values = list.kind === "visitor" ? chosen.visitors : chosen.accounts;
+      const there = new Map<string, Entry>();
+      for (const value of values) {
+        const { entries } = await api.manage<{ entries: Entry[] }>("GET", `lists/${list.id}/entries`, undefined, { q: value, limit: 1 });
+        if (entries[0]?.value === value) there.set(value, entries[0]);
+      }
+      const fresh = values.filter((value) => !there.has(value));
+      if (fresh.length > 0) await add(api, list.id, fresh.map((value) => ({ value, note, expires_at: null })));
+      onDone(`${many(fresh.length, "entry", "entries")} added to ${list.name}${there.size > 0 ? `, ${there.size} were there` : ""}.`, async () => {
+        if (fresh.length > 0) await remove(api, list.id, fresh);
+      });
+    }}>
+      <Problem error={error} />
+      <Field label="List"><Choice name="list" value="blocked_accounts" options={(lists ?? []).map(({ name, kind }): [string, string] => [name, `${name} (${kind})`])} /></Field>
+      <Field label="Note"><input name="note" maxLength={500} autocomplete="off" /></Field>
+    </Dialog>
+  );
+}

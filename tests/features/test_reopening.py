@@ -33,6 +33,7 @@ STORES_NOTHING = {
     "previewWeights": "what weights would have done",
     "checkConsoleRules": "whether rules could be saved",
     "readConsoleExamples": "events by their ids",
+    "readInvitation": "to whom and to what an invitation is",
 }
 """Routes that are no `GET` and change nothing, and what they tell."""
 

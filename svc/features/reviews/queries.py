@@ -10,7 +10,7 @@ from typing import NamedTuple
 from svc.features.accounts.queries import has_events
 from svc.features.labels.performance import LabelCounts
 from svc.features.labels.queries import NO_LABELS, account_number, labels_of
-from svc.features.reviews.reviews import Note, Review, raw_ordered_id
+from svc.features.reviews.reviews import Note, Review, ordered_id_ms, raw_ordered_id
 from svc.features.reviews.tables import NOTES, OPEN_REVIEWS, REVIEWS, SUBJECT_REVIEWS
 from svc.identify.model import SUBJECTS, Subject
 from svc.identify.records import Event
@@ -50,6 +50,20 @@ def opened_review(snapshot: Snapshot, number: int, raw_id: bytes) -> Review:
 def _opened_reviews(snapshot: Snapshot, number: int, raw_ids: Iterable[bytes]) -> list[tuple[bytes, Review]]:
     rows = ((raw_id, snapshot.get(REVIEWS, number, raw_id)) for raw_id in raw_ids)
     return all_present(rows, lambda raw_id: f"the review {raw_id.decode()} is missing, and it is among the open ones")
+
+
+def first_open_reviews(snapshot: Snapshot, after: int, limit: int) -> list[tuple[int, int]]:
+    """Return (organization, when its oldest open review was opened in Unix ms) of the next `limit` organizations that
+    have one, above the number `after`. Each costs one seek.
+    """
+    found: list[tuple[int, int]] = []
+    while len(found) < limit:
+        key = next((key for key, _ in snapshot.scan(OPEN_REVIEWS, start=(after + 1,))), None)
+        if key is None:
+            break
+        after, raw_id = key
+        found.append((after, ordered_id_ms(raw_id)))
+    return found
 
 
 def reviews_below(

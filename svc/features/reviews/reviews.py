@@ -15,7 +15,7 @@ import msgspec
 from svc.features.webhooks.content.payloads import ReviewBody
 from svc.identify.model import Label, Level
 from svc.identify.records import Event
-from svc.kernel.values.encodings import base62
+from svc.kernel.values.encodings import LETTERS_AND_DIGITS, base62
 from svc.kernel.values.fields import Environment
 from svc.kernel.values.ids import DAY_MS
 from svc.kernel.values.struct_fields import body_of
@@ -50,6 +50,14 @@ def raw_ordered_id(text: str) -> bytes | None:
 def first_ordered_id(at_ms: int) -> bytes:
     """Return 20 bytes that are above every such id of earlier milliseconds, and above none of this one or later."""
     return (base62(max(at_ms, 0), _TIME_DIGITS) + "0" * _REST).encode()
+
+
+def ordered_id_ms(raw_id: bytes) -> int:
+    """Return the time in the 20 bytes of such an id, in Unix milliseconds."""
+    at_ms = 0
+    for letter in raw_id[:_TIME_DIGITS].decode():
+        at_ms = at_ms * len(LETTERS_AND_DIGITS) + LETTERS_AND_DIGITS.index(letter)
+    return at_ms
 
 
 class Review(msgspec.Struct, frozen=True, array_like=True, kw_only=True):

@@ -23,7 +23,7 @@ from svc.serve.service import DRAIN_MARGIN_S
 
 ROOT = Path(__file__).parents[1]
 UNIT = ROOT / "ops" / "svc.service"
-UPDATE_UNIT = ROOT / "ops" / "svc-data-update.service"
+TIMED_UNITS = [ROOT / "ops" / f"{name}.service" for name in ("svc-data-update", "svc-backup")]
 CONTAINERFILE = ROOT / "ops" / "Containerfile"
 GUIDES = [ROOT / "docs" / f"{name}.md" for name in ("install", "containers", "tls", "upgrading")]
 SETTINGS = Config()
@@ -84,9 +84,10 @@ def test_systemd_accepts_the_unit_and_rates_its_exposure_low(tmp_path: Path):
     assert float(exposure[1]) <= 1.5
 
 
-def test_the_network_data_unit_is_equally_confined_and_runs_an_existing_command():
+@pytest.mark.parametrize("timed", TIMED_UNITS, ids=lambda path: path.stem)
+def test_a_unit_with_a_timer_is_equally_confined_and_runs_an_existing_command(timed: Path):
     read = _Unit(strict=False, interpolation=None, comment_prefixes="#", delimiters="=")
-    read.read(UPDATE_UNIT)
+    read.read(timed)
     update, service = dict(read["Service"]), unit()
     start = list(service).index("StateDirectory")
     assert {key: update[key] for key in list(service)[start:]} == dict(list(service.items())[start:])
@@ -96,19 +97,20 @@ def test_the_network_data_unit_is_equally_confined_and_runs_an_existing_command(
     _, *arguments = shlex.split(update["ExecStart"])
     shown = CliRunner().invoke(program, [*arguments, "--help"])
     assert shown.exit_code == 0, shown.output
-    assert UPDATE_UNIT.with_suffix(".timer").exists()
+    assert timed.with_suffix(".timer").exists()
 
 
 @pytest.mark.slow
-def test_systemd_accepts_the_unit_and_the_timer_that_update_network_data(tmp_path: Path):
+@pytest.mark.parametrize("timed", TIMED_UNITS, ids=lambda path: path.stem)
+def test_systemd_accepts_a_unit_and_its_timer(tmp_path: Path, timed: Path):
     analyze = shutil.which("systemd-analyze")
     if analyze is None:
         pytest.skip("systemd-analyze is not installed")
-    for file in (UPDATE_UNIT, UPDATE_UNIT.with_suffix(".timer")):
+    for file in (timed, timed.with_suffix(".timer")):
         (tmp_path / file.name).write_text(file.read_text().replace("/opt/svc/bin/svc", shutil.which("true") or ""))
     copies = [str(path) for path in tmp_path.iterdir()]
     done = subprocess.run([analyze, "verify", "--man=no", *copies], capture_output=True, text=True, check=False)
-    assert (done.returncode, [line for line in done.stderr.splitlines() if "svc-data" in line]) == (0, [])
+    assert (done.returncode, [line for line in done.stderr.splitlines() if timed.stem in line]) == (0, [])
 
 
 def instructions() -> list[tuple[str, str]]:

@@ -28,6 +28,7 @@ export function Invitation({ session, read, onAccept, onLeave }: {
     repeated.setCustomValidity(password === again ? "" : "This is not the password above.");
     if (repeated.reportValidity()) void run(password);
   };
+  const leave = <button type="button" onClick={() => void onLeave()}>Not now</button>;
   return (
     <main class="signin" id="main">
       <h1 tabIndex={-1} ref={heading}>You are invited</h1>
@@ -42,10 +43,10 @@ export function Invitation({ session, read, onAccept, onLeave }: {
             <label class="field"><span>Password, {SHORTEST} characters at least</span><input name="password" type="password" required minLength={SHORTEST} maxLength={LONGEST} autocomplete="new-password" /></label>
             <label class="field"><span>The same again</span><input name="again" type="password" required autocomplete="new-password" onInput={(event) => event.currentTarget.setCustomValidity("")} /></label>
             <Problem error={error} />
-            <p class="buttons"><button class="primary" disabled={busy}>Accept the invitation</button></p>
+            <p class="buttons"><button class="primary" disabled={busy}>Accept the invitation</button> {leave}</p>
           </form>
         )}</Show>
-        <p class="buttons"><button type="button" onClick={() => void onLeave()}>Not now</button></p>
+        {invited.value === undefined && <p class="buttons">{leave}</p>}
       </div>
     </main>
   );

@@ -196,6 +196,16 @@ def test_a_filter_of_an_endpoint_is_refused_with_its_position_until_it_can_be_us
     assert "JSON, signed" in tour["endpoint"]
 
 
+def test_an_endpoint_of_a_chat_begins_with_suspects_and_reviews_until_somebody_ticks(tour: dict[str, Any]):
+    of_people = ["visitor.suspect", "review.opened"]
+    assert tour["ticked"] == {
+        "json": ["identification.completed"],
+        "slack": of_people,
+        "teams": of_people,
+        "own": [*of_people, "review.closed"],
+    }
+
+
 def test_a_visitor_is_erased_only_after_its_id_was_typed(tour: dict[str, Any]):
     assert (tour["kept"], tour["erased"]) == (200, 404)
 

@@ -177,6 +177,19 @@ async function walk() {
   await page.waitForFunction(() => document.querySelector("dialog") === null);
   await page.waitForFunction(() => [...document.querySelectorAll("dd code")].some((code) => code.textContent === "score >= 60"));
   found.endpoint = await page.$eval("main dl", (element) => element.innerText);
+  const ticked = () => page.$$eval("[name=events]:checked", (boxes) => boxes.map((box) => box.value));
+  await press("Add an endpoint", { back: true });
+  await page.waitForSelector("dialog[open]");
+  found.ticked = { json: await ticked() };
+  for (const format of ["slack", "json", "teams"]) {
+    await page.select("[name=format]", format);
+    found.ticked[format] = await ticked();
+  }
+  await page.click("[name=events][value='review.closed']");
+  await page.select("[name=format]", "json");
+  found.ticked.own = await ticked();
+  await press("Cancel");
+  await page.waitForFunction(() => document.querySelector("dialog") === null);
 
   await reach("[name=wanted]", { back: true });
   await page.keyboard.type(made.request_id);

@@ -476,7 +476,8 @@ public final class Types {
 
     /**
      * {@code json} is the signed envelope. {@code slack}, {@code discord} and {@code teams} (an Adaptive Card) are
-     * one message for people, unsigned. Default: {@code "json"}.
+     * messages for people, unsigned, and one for an identification, whichever events it causes. Default: {@code
+     * "json"}.
      */
     public String format() {
       return textAt("format");
@@ -4075,7 +4076,7 @@ public final class Types {
 
     /**
      * {@code json} is the signed envelope. {@code slack}, {@code discord} and {@code teams} (an Adaptive Card) are
-     * one message for people, unsigned.
+     * messages for people, unsigned, and one for an identification, whichever events it causes.
      */
     public String format() {
       return textAt("format");
@@ -4250,7 +4251,7 @@ public final class Types {
 
     /**
      * {@code json} is the signed envelope. {@code slack}, {@code discord} and {@code teams} (an Adaptive Card) are
-     * one message for people, unsigned.
+     * messages for people, unsigned, and one for an identification, whichever events it causes.
      */
     public String format() {
       return textAt("format");

@@ -225,7 +225,7 @@ def test_removing_keeps_settings_and_data_and_purging_the_data(root: Root, packa
     root.install(packages[0])
     assert wanted.is_symlink()
     assert not list(root.path("etc/systemd/system").rglob("svc.socket"))
-    assert not list(root.path("etc/systemd/system").rglob("svc-data-update.timer"))
+    assert not list(root.path("etc/systemd/system").rglob("svc-*.timer"))
     settings.write_text(settings.read_text().replace('#region = "us"', 'region = "eu"'))
     first = organization(root)
 
@@ -306,13 +306,15 @@ def test_what_ran_is_stopped_when_the_new_files_are_there_and_before_the_old_one
     assert told() == [
         f"stop svc.service; waiting: svc.service; {both}",
         f"stop svc-data-update.service; waiting: svc.service; {both}",
+        f"stop svc-backup.service; waiting: svc.service; {both}",
         f"start svc.service; waiting: ; {new}",
     ]
     assert not root.path("run/svc.upgrading").exists()
     root.install(newer)
     assert [line.partition(";")[0] for line in told()][-1] == "start svc.service"
     root.run("dpkg", "--remove", debian.NAME)
-    units = ["svc.socket", "svc-data-update.timer", "svc.service", "svc-data-update.service"]
+    timers = ["svc-data-update.timer", "svc-backup.timer"]
+    units = ["svc.socket", *timers, "svc.service", "svc-data-update.service", "svc-backup.service"]
     assert told() == [f"stop {unit}; waiting: ; {new}" for unit in units]
     root.install(newer)
     assert told() == [f"start svc.service; waiting: ; {new}"], "its data is there"

@@ -11,6 +11,7 @@ import tomllib
 from importlib.metadata import requires
 from pathlib import Path
 
+import httpx
 import pytest
 from click.testing import CliRunner
 from packaging.requirements import Requirement
@@ -20,13 +21,17 @@ from svc.cli import program
 from svc.kernel.config import Config
 from svc.kernel.config_loading import NOT_SETTINGS, SERVICE_LINK
 from svc.serve.service import DRAIN_MARGIN_S
+from tests.support.live import report
+from tests.support.process import ENVIRONMENT, Started, run_json
+from tests.test_docs import block
 
 ROOT = Path(__file__).parents[1]
 UNIT = ROOT / "ops" / "svc.service"
-UPDATE_UNIT = ROOT / "ops" / "svc-data-update.service"
+TIMED_UNITS = [ROOT / "ops" / f"{name}.service" for name in ("svc-data-update", "svc-backup")]
 CONTAINERFILE = ROOT / "ops" / "Containerfile"
 GUIDES = [ROOT / "docs" / f"{name}.md" for name in ("install", "containers", "tls", "upgrading")]
 SETTINGS = Config()
+A_VISIT = {"sdk": {"platform": "web"}, "signals": report()}
 
 
 class _Unit(configparser.RawConfigParser):
@@ -84,9 +89,10 @@ def test_systemd_accepts_the_unit_and_rates_its_exposure_low(tmp_path: Path):
     assert float(exposure[1]) <= 1.5
 
 
-def test_the_network_data_unit_is_equally_confined_and_runs_an_existing_command():
+@pytest.mark.parametrize("timed", TIMED_UNITS, ids=lambda path: path.stem)
+def test_a_unit_with_a_timer_is_equally_confined_and_runs_an_existing_command(timed: Path):
     read = _Unit(strict=False, interpolation=None, comment_prefixes="#", delimiters="=")
-    read.read(UPDATE_UNIT)
+    read.read(timed)
     update, service = dict(read["Service"]), unit()
     start = list(service).index("StateDirectory")
     assert {key: update[key] for key in list(service)[start:]} == dict(list(service.items())[start:])
@@ -96,19 +102,20 @@ def test_the_network_data_unit_is_equally_confined_and_runs_an_existing_command(
     _, *arguments = shlex.split(update["ExecStart"])
     shown = CliRunner().invoke(program, [*arguments, "--help"])
     assert shown.exit_code == 0, shown.output
-    assert UPDATE_UNIT.with_suffix(".timer").exists()
+    assert timed.with_suffix(".timer").exists()
 
 
 @pytest.mark.slow
-def test_systemd_accepts_the_unit_and_the_timer_that_update_network_data(tmp_path: Path):
+@pytest.mark.parametrize("timed", TIMED_UNITS, ids=lambda path: path.stem)
+def test_systemd_accepts_a_unit_and_its_timer(tmp_path: Path, timed: Path):
     analyze = shutil.which("systemd-analyze")
     if analyze is None:
         pytest.skip("systemd-analyze is not installed")
-    for file in (UPDATE_UNIT, UPDATE_UNIT.with_suffix(".timer")):
+    for file in (timed, timed.with_suffix(".timer")):
         (tmp_path / file.name).write_text(file.read_text().replace("/opt/svc/bin/svc", shutil.which("true") or ""))
     copies = [str(path) for path in tmp_path.iterdir()]
     done = subprocess.run([analyze, "verify", "--man=no", *copies], capture_output=True, text=True, check=False)
-    assert (done.returncode, [line for line in done.stderr.splitlines() if "svc-data" in line]) == (0, [])
+    assert (done.returncode, [line for line in done.stderr.splitlines() if timed.stem in line]) == (0, [])
 
 
 def instructions() -> list[tuple[str, str]]:
@@ -185,6 +192,37 @@ def test_the_guides_name_existing_files_and_commands():
         variable = f"SVC_{setting}"
         known = setting.lower() in Config.__struct_fields__ or variable in NOT_SETTINGS
         assert known or SERVICE_LINK.fullmatch(variable) or variable in ("SVC_INIT_", "SVC_DOMAIN"), setting
-    commands = {*re.findall(r"\bsvc (serve|org|key|backup|restore|check|dev)\b", text)}
+    commands = {*re.findall(r"\bsvc(?:-admin)? (serve|org|key|member|data|doctor|backup|restore|check|dev)\b", text)}
     assert commands <= set(program.commands)
     assert {"serve", "org", "key", "backup", "restore"} <= commands
+
+
+@pytest.mark.slow(4)
+def test_the_install_guide_leads_to_keys_for_a_page_and_a_server_behind_a_reverse_proxy(tmp_path: Path):
+    """Its commands of `svc-admin`, but for what needs the network, with its settings in the file that is installed."""
+    guide = block("install.md", "sh", "svc-admin org create")
+    lines = [shlex.split(line, comments=True)[1:] for line in guide.splitlines() if line.startswith("svc-admin ")]
+    assert [line[0] for line in lines] == ["org", "key", "key", "member", "data", "doctor"]
+    (trusted,) = re.findall(r"`(trusted_proxies = .*?)`", (ROOT / "docs" / "install.md").read_text())
+    written = (ROOT / "ops" / "svc.toml.example").read_text()
+    assert tomllib.loads(trusted) == {"trusted_proxies": ENVIRONMENT["SVC_TRUSTED_PROXIES"].split(",")}
+    settings = written.replace("#trusted_proxies = []", trusted)
+    assert settings != written
+    file = tmp_path / "svc.toml"
+    file.write_text(settings + '\npublic_url = "https://id.shop.example"\n')
+    admin = {"SVC_CONFIG": str(file), "SVC_DATA": str(tmp_path / "data")}
+    organization = run_json(*lines[0], **admin)["organization_id"]
+    made = [
+        run_json(*(organization if word == "ORG" else word for word in line), **admin)
+        for line in lines
+        if line[0] in ("key", "member")
+    ]
+    (public, secret), invited = (each["secret"] for each in made[:2]), made[2]
+    assert invited["invitation_url"].startswith("https://id.shop.example/console#")
+    with Started(tmp_path / "data", **admin) as service:
+        page = {"x-api-key": public, "origin": "https://shop.example", "x-forwarded-for": "81.2.69.160"}
+        api = f"http://127.0.0.1:{service.port}/api/v1"
+        seen = httpx.post(f"{api}/identify", headers=page, json=A_VISIT)
+        assert seen.status_code == 200, seen.text
+        rows = httpx.get(f"{api}/events", headers={"x-api-key": secret}).json()["rows"]
+        assert [(row["request_id"], row["ip_address"]) for row in rows] == [(seen.json()["request_id"], "81.2.69.160")]

@@ -1,4 +1,4 @@
-"""What operators are given to watch the service with: the page of metrics, the alert rules and the dashboard.
+"""What operators are given to watch the service with: the page of metrics, the alert rules and the dashboards.
 
 Each names only what a real scrape exports, so that none of them watches something that is not there.
 """
@@ -10,15 +10,20 @@ import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
+from svc.features.routes import ROUTES
+from svc.features.schema import SCHEMA
 from svc.http.pages.app import SITE
+from svc.identify.model import RULE_ACTIONS, Level
+from svc.identify.scoring.signals import CATALOGUE
 from svc.serve.metrics.registry import METRICS
-from tests.support.live import Live, live_service
+from tests.spec.automation import Automation
+from tests.support.live import Live, live_service, report
 from tests.support.promtool import promtool
 from tests.test_docs import block
 
@@ -28,8 +33,15 @@ RULES = [
     for group in yaml.safe_load((ROOT / "ops" / "alerts.yml").read_text())["groups"]
     for rule in group["rules"]
 ]  # fmt: skip
-DASHBOARD = json.loads((ROOT / "ops" / "grafana-dashboard.json").read_text())
-PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
+DASHBOARDS = {path.name: json.loads(path.read_text()) for path in sorted((ROOT / "ops").glob("grafana-*.json"))}
+DECISIONS = DASHBOARDS["grafana-decisions.json"]
+
+
+def panels(dashboard: dict[str, Any]) -> list[dict[str, Any]]:
+    return [panel for panel in dashboard["panels"] if panel["type"] != "row"]
+
+
+PANELS = [panel for dashboard in DASHBOARDS.values() for panel in panels(dashboard)]
 RUNBOOK = ROOT / "docs" / "runbook.md"
 RUNBOOK_PAGE = "/docs/runbook.html"
 
@@ -46,11 +58,12 @@ def expressions() -> Iterator[tuple[str, str]]:
     for panel in PANELS:
         for target in panel["targets"]:
             yield panel["title"], target["expr"]
-    for note in DASHBOARD["annotations"]["list"]:
-        yield note["name"], note["expr"]
-    for variable in DASHBOARD["templating"]["list"]:
-        if variable["type"] == "query":
-            yield variable["name"], variable["query"]["query"]
+    for dashboard in DASHBOARDS.values():
+        for note in dashboard["annotations"]["list"]:
+            yield note["name"], note["expr"]
+        for variable in dashboard["templating"]["list"]:
+            if variable["type"] == "query":
+                yield variable["name"], variable["query"]["query"]
 
 
 async def scraped(live: Live) -> dict[str, set[str]]:
@@ -86,6 +99,34 @@ def test_every_label_in_an_alert_or_a_panel_is_one_of_the_metric():
             known = labels[family] | {"job", "instance", "le"}
             wrong += [(where, name, label) for label in LABEL.findall(selector) if label not in known]
     assert wrong == []
+
+
+VALUES: dict[str, set[str]] = {
+    "signal": set(CATALOGUE),
+    "action": {*RULE_ACTIONS, "none"},
+    "level": {*get_args(Level), "none"},
+    "route": {route.operation_id for route in ROUTES} | {"unknown", "preflight"},
+    "table": {table.name for table in SCHEMA.tables},
+}
+"""Label -> the values that it may have."""
+
+
+def test_every_value_that_an_alert_or_a_panel_asks_for_is_one_that_the_label_may_have():
+    wrong = [
+        (where, label, asked)
+        for where, expression in expressions()
+        for label, operator, asked in re.findall(r"([a-z_]+)\s*(=~|!~|!=|=)\s*\"([^\"$]*)\"", expression)
+        if label in VALUES
+        and not any(re.fullmatch(asked if "~" in operator else re.escape(asked), value) for value in VALUES[label])
+    ]
+    alternatives = [
+        (where, label, one)
+        for where, expression in expressions()
+        for label, asked in re.findall(r"([a-z_]+)\s*=~\s*\"([^\"$]*\|[^\"$]*)\"", expression)
+        for one in asked.split("|")
+        if label in VALUES and not any(re.fullmatch(one, value) for value in VALUES[label])
+    ]
+    assert wrong + alternatives == []
 
 
 def test_every_metric_of_the_service_is_in_a_panel():
@@ -131,15 +172,22 @@ def test_every_alert_has_its_page_in_the_runbook():
     assert {rule["alert"].lower() for rule in RULES} <= anchors
 
 
-def test_the_dashboard_begins_with_rate_errors_and_duration_and_no_panels_overlap():
-    assert [panel["title"] for panel in PANELS[:3]] == [
+def test_the_first_dashboard_begins_with_rate_errors_and_duration():
+    first = panels(DASHBOARDS["grafana-dashboard.json"])
+    assert [panel["title"] for panel in first[:3]] == [
         "Rate by route",
         "Errors by status and code",
         "Duration of identify",
     ]
-    assert len({panel["id"] for panel in DASHBOARD["panels"]}) == len(DASHBOARD["panels"])
+    assert len({dashboard["uid"] for dashboard in DASHBOARDS.values()}) == len(DASHBOARDS)
+
+
+@pytest.mark.parametrize("name", DASHBOARDS)
+def test_no_panels_of_a_dashboard_overlap(name: str):
+    dashboard = DASHBOARDS[name]
+    assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"])
     taken: set[tuple[int, int]] = set()
-    for panel in DASHBOARD["panels"]:
+    for panel in dashboard["panels"]:
         place = panel["gridPos"]
         cells = {(place["x"] + x, place["y"] + y) for x in range(place["w"]) for y in range(place["h"])}
         assert not cells & taken, panel["title"]
@@ -170,9 +218,69 @@ async def test_promtool_accepts_the_rules_the_expressions_and_a_scrape(tmp_path:
     check("check", "metrics", given=text)
 
 
+QUIET = {"Reports that repeat, are forged or emulated", "Hidden networks", "Floods from one address", "Labels, an hour"}
+"""Panels that show zeros after the traffic of `judge`."""
+
+
+@pytest.mark.slow(3)
+async def test_every_panel_of_decisions_reviews_and_farms_shows_something_after_traffic(tmp_path: Path):
+    """What a live service exports after such traffic grows for ten minutes; then each panel asks as Grafana does."""
+    async with live_service(tmp_path / "data") as live:
+        await judge(live)
+        text = (await live.service.metrics.expose()).decode()
+    series = [
+        {"series": f"{sample.name}{{{labels(sample.labels)}}}", "values": grown(sample.name, sample.value)}
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    ]
+    tests = [
+        {"expr": expression, "eval_time": "10m", "exp_samples": [{"labels": "{}", "value": 1}]}
+        for panel in panels(DECISIONS)
+        for target in panel["targets"]
+        for shown in [told(target["expr"])]
+        for expression in [f"count({shown}) > bool 0" if panel["title"] in QUIET else f"sum({shown}) > bool 0"]
+    ]
+    file = tmp_path / "panels-test.yml"
+    file.write_text(yaml.safe_dump({"tests": [{"interval": "1m", "input_series": series, "promql_expr_test": tests}]}))
+    check("test", "rules", file)
+
+
+def labels(of: dict[str, str]) -> str:
+    return ", ".join(
+        f"{name}={json.dumps(value)}" for name, value in {**of, "instance": "svc:9464", "job": "svc"}.items()
+    )
+
+
+def grown(name: str, value: float) -> str:
+    """Samples of ten minutes: those of counters rise by what they are, each minute."""
+    rises = name.endswith(("_total", "_bucket", "_count", "_sum"))
+    return f"0+{value:g}x10" if rises else f"{value:g}x10"
+
+
+async def judge(live: Live) -> None:
+    """Traffic of what analysts look at: rules of each action, in shadow mode and failing; reviews, labels, a bot."""
+    admin = Automation(live)
+    _, public = live.issue(environment="production")
+    rules = [{"name": "Failing", "condition": 'account.id == "x"', "action": "block"}]
+    rules += [{"name": "Shadow", "condition": "true", "action": "challenge", "mode": "shadow"}]
+    rules += [{"name": each, "condition": f'action == "{each}"', "action": each} for each in RULE_ACTIONS]
+    answer = await admin("PUT", "/rules", {"revision": 0, "rules": rules})
+    assert answer.status_code == 200, answer.text
+    first = (await live.identify(public, {**report(), "webdriver": True})).json()
+    for account, action in enumerate(RULE_ACTIONS):
+        live.clock.advance(seconds=1)
+        assert (await live.identify(public, account_id=f"user-{account}", action=action)).status_code == 200
+    opened = await admin("POST", "/reviews", {"request_id": first["request_id"]})
+    assert opened.status_code == 201, opened.text
+    closed = await admin("POST", f"/reviews/{opened.json()['review']['id']}/close", {"label": "fraud"})
+    assert closed.status_code == 200, closed.text
+    await admin("PUT", f"/events/{first['request_id']}/label", {"label": "fraud"})
+    live.clock.advance(seconds=60)
+
+
 def told(expression: str) -> str:
     """A panel's expression as Grafana sends it."""
-    return expression.replace("$__rate_interval", "1m").replace("$instance", ".*")
+    return expression.replace("$__rate_interval", "5m").replace("$instance", ".*")
 
 
 def check(*arguments: Any, given: bytes = b"") -> None:

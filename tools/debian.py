@@ -41,7 +41,10 @@ MAINTAINER = "The svc project <svc@svc.example>"
 LIBRARY = "usr/lib/svc"
 """Has the folder of the executable by version, so that an upgrade leaves that of the running service alone."""
 CONFFILES = ("/etc/svc.toml",)
-UNITS = ("svc.service", "svc.socket", "svc-data-update.service", "svc-data-update.timer")
+UNITS = (
+    *("svc.service", "svc.socket", "svc-data-update.service", "svc-data-update.timer"),
+    *("svc-backup.service", "svc-backup.timer"),
+)
 MAINTAINER_SCRIPTS = ("postinst", "prerm", "postrm")
 COMPLETIONS = {
     "bash": "usr/share/bash-completion/completions/svc",

@@ -1,4 +1,7 @@
-/** Builds the SDK and the pages into svc/web_static, and the two packages into their dist. Fails over a size budget. */
+/**
+ * Builds the SDK and the pages into svc/web_static, and the packages into their dist. Fails over a size budget; `--sizes` prints
+ * all of them.
+ */
 import { build } from "esbuild";
 import { execFileSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -205,11 +208,10 @@ function write(folder, files) {
   for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content);
 }
 
-/** Prints a line for each page and each file with a budget; returns what is over it. `first` are the files of the first screen. */
-function sizes(outputs, first) {
+/** What is over its budget, of each page and each file with one. `first` are the files of the first screen. */
+function overBudget(outputs, first) {
   const over = [];
   const together = {};
-  const line = (name, packed, budget) => console.log(`${name.padEnd(24)}${String(packed).padStart(8)} gz${budget ? `  of ${budget}` : ""}`);
   for (const [name, content] of Object.entries(outputs)) {
     const packed = gzipSync(content, { level: 9 }).length;
     const page = name.replace(/\.[^/]*$/, "");
@@ -218,7 +220,7 @@ function sizes(outputs, first) {
     if (first.includes(name)) together["first screen"] = (together["first screen"] ?? 0) + packed;
   }
   for (const [name, budget] of Object.entries({ ...BUDGETS, "first screen": FIRST_SCREEN })) {
-    line(name, together[name] ?? 0, budget);
+    if (process.argv.includes("--sizes")) console.log(`${name.padEnd(24)}${String(together[name] ?? 0).padStart(8)} gz  of ${budget}`);
     if ((together[name] ?? 0) > budget) over.push(`${name}: ${together[name]} bytes gz, its budget is ${budget}`);
   }
   return over;
@@ -247,7 +249,7 @@ cpSync(join(OUTPUT, "sdk"), join(HERE, "sdk", "dist"), { recursive: true });
 
 const named = (prefix, files) =>
   Object.fromEntries(Object.entries(files).map(([name, content]) => [`${prefix}/${name}`, content]));
-const over = sizes({ ...named("sdk", made), ...named("pages", shown) }, first.map((name) => `pages/${name}`));
+const over = overBudget({ ...named("sdk", made), ...named("pages", shown) }, first.map((name) => `pages/${name}`));
 if (over.length > 0) {
   console.error(`Over budget:\n  ${over.join("\n  ")}`);
   process.exit(1);

@@ -195,8 +195,8 @@ type CreateWebhookBody struct {
 	Events []string `json:"events"`
 	// May be empty.
 	Description string `json:"description"`
-	// `json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are one message for people,
-	// unsigned. Default: `"json"`.
+	// `json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are messages for people,
+	// unsigned, and one for an identification, whichever events it causes. Default: `"json"`.
 	Format Optional[string] `json:"format,omitzero"`
 	// Which events are sent; `null` or left out for all.
 	Filter Optional[string] `json:"filter,omitzero"`
@@ -1548,8 +1548,8 @@ type UpdateWebhookBody struct {
 	Description Optional[string] `json:"description,omitzero"`
 	// `true` holds deliveries back, `false` lets them go on.
 	Paused Optional[bool] `json:"paused,omitzero"`
-	// `json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are one message for people,
-	// unsigned.
+	// `json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are messages for people,
+	// unsigned, and one for an identification, whichever events it causes.
 	Format Optional[string] `json:"format,omitzero"`
 	// `null` removes it.
 	Filter Optional[string] `json:"filter,omitzero"`
@@ -1618,8 +1618,8 @@ type WebhookBody struct {
 	// succeeded. After five of them an endpoint for which more than 100 deliveries wait is tried after a twelfth of
 	// the time since then, between 5 seconds and 5 minutes; the first success sends all that wait.
 	FailingSince *string `json:"failing_since,omitzero"`
-	// `json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are one message for people,
-	// unsigned.
+	// `json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are messages for people,
+	// unsigned, and one for an identification, whichever events it causes.
 	Format string `json:"format"`
 	// Condition in CEL, as of a rule. Events of identifications and reviews are sent only where it is true; all others
 	// whatever it says.

@@ -101,9 +101,11 @@ BODIES: dict[str, Callable[[Names], Any]] = {
     "updateSettings": lambda _: {"decision_in_response": False},
     "updateMember": lambda _: {"name": "Grace"},
     "signIn": lambda names: {"email": names["email"], "password": names["password"]},
+    "readInvitation": lambda names: {"token": names["invitation"]},
     "acceptInvitation": lambda names: {"token": names["invitation"], "password": ANOTHER},
     "offerTotp": lambda names: {"password": names["password"]},
     "confirmTotp": lambda names: {"code": names["code"]},
+    "replaceRecoveryCodes": lambda names: {"password": names["password"]},
     "changePassword": lambda names: {"password": names["password"], "new_password": ANOTHER},
 }  # fmt: skip
 """Operation -> its body, where the documented example names what is not there."""
@@ -311,9 +313,10 @@ class House:
 
 
 LAST = (
-    "changePassword", "offerTotp", "confirmTotp", "closeReview", "reopenReview", "removeListEntries", "deleteList",
-    "deleteVisitorNote", "deleteAccountNote", "restoreOrganizationRiskWeights", "restoreSdkKeyRiskWeights",
-    "revokeSdkKey", "revokeProxyKey", "deleteWebhook", "eraseVisitor", "eraseAccount", "removeMember", "signOut",
+    "changePassword", "offerTotp", "confirmTotp", "replaceRecoveryCodes", "closeReview", "reopenReview",
+    "removeListEntries", "deleteList", "deleteVisitorNote", "deleteAccountNote", "restoreOrganizationRiskWeights",
+    "restoreSdkKeyRiskWeights", "revokeSdkKey", "revokeProxyKey", "deleteWebhook", "eraseVisitor", "eraseAccount",
+    "removeMember", "signOut",
 )  # fmt: skip
 """Operations after which others would find nothing, in an order in which each finds what it needs."""
 

@@ -42,7 +42,7 @@ TEXTS = ("", "-1", "0", "1.5", "9" * 30, "nonsense", "x" * 1025, "x" * 5000, "\0
 """What stands in the place of a parameter and of a part of a path."""
 NO_BODIES = (b"", b"{", b"[]", b"null", b'"text"', b"\xff\xfe", b'{"a": NaN}', b'{"a": 1, "a": 2}')
 UNENDING = {"streamEvents"}
-HASHED = {"signIn", "acceptInvitation", "offerTotp", "confirmTotp", "changePassword"}
+HASHED = {"signIn", "acceptInvitation", "offerTotp", "confirmTotp", "replaceRecoveryCodes", "changePassword"}
 """Routes at which each guess costs a tenth of a second: they get what is wrong, and not what is merely unusual."""
 FREE_TEXT = {"account_id", "asset"}
 ONE_IN = effort(3, 1)

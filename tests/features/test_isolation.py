@@ -62,7 +62,15 @@ OF_EVERYBODY = {"getVerdictKeys": "public keys, for whoever holds a verdict"}
 OWN_WORDS = {"identify", "addListEntries", "createConsoleView"}
 """Routes to which every name is a word of the caller's own, and makes something new."""
 UNENDING = {"streamEvents"}
-SESSIONS = {"signOut", "changePassword", "offerTotp", "confirmTotp", "signIn", "acceptInvitation"}
+SESSIONS = {
+    "signOut",
+    "changePassword",
+    "offerTotp",
+    "confirmTotp",
+    "replaceRecoveryCodes",
+    "signIn",
+    "acceptInvitation",
+}
 """What changes how somebody is signed in, and names nothing."""
 
 

@@ -34,6 +34,7 @@ STORES_NOTHING = {
     "checkConsoleRules": "whether rules could be saved",
     "readConsoleExamples": "events by their ids",
     "readConsoleStandings": "entries by their values",
+    "readInvitation": "to whom and to what an invitation is",
 }
 """Routes that are no `GET` and change nothing, and what they tell."""
 

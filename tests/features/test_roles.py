@@ -75,6 +75,7 @@ ACCESS: dict[tuple[str, str], Access] = {
     ("GET", "/try/config.json"): Access(status=404),
     ("POST", "/console/session"): Access(status=403, body={"token": "x"}),
     ("POST", "/console/invitations"): Access(status=403, body={"token": "x", "password": "a long password"}),
+    ("POST", "/console/invitations/read"): Access(status=403, body={"token": "x"}),
     ("GET", "/console/sign-in"): Access(),
     ("GET", "/console/oidc"): Access(status=404),
     ("GET", "/console/oidc/callback"): Access(status=404),
@@ -84,6 +85,7 @@ ACCESS: dict[tuple[str, str], Access] = {
     ("POST", "/console/api/password"): READER._replace(
         status=404, to_member=422, body={"password": "none", "new_password": "none that is right"}
     ),
+    ("POST", "/console/api/totp/recovery"): READER._replace(status=404, body={"password": "none"}),
     ("POST", "/console/api/totp/confirm"): READER._replace(status=404, body={"code": "none"}),
     ("GET", "/console/api/stream"): READER,
     ("POST", "/try/event"): Access(("public",), status=404, body=TRIED),

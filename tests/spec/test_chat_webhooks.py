@@ -21,9 +21,11 @@ from svc.features.webhooks.records import EVENT_TYPES, Attempted, Endpoint
 from svc.features.webhooks.tables import WEBHOOK_EVENTS
 from svc.kernel.config import Config, ConfigError
 from svc.kernel.config_loading import load
+from tests.spec.automation import Automation
 from tests.spec.commands import Run
 from tests.spec.responses import assert_error, assert_invalid, nothing_stored
 from tests.spec.subscriber import COMPLETED, HOOKS, URL, Subscriber, subscribing
+from tests.spec.test_webhook_events import SUSPICIOUS, suspect_everything
 from tests.support.chats import CHATS, FakeChat, ShownMessage
 from tests.support.receivers import Post
 from tests.support.serving_postgresql import at_rest
@@ -338,3 +340,95 @@ async def test_the_stored_envelope_is_the_same_for_every_format(tmp_path: Path):
         with hooks.live.found.store.read() as snapshot:
             assert snapshot.count(WEBHOOK_EVENTS) == 1
         assert len(await hooks.deliveries()) == 4
+
+
+ONE_IDENTIFICATION: list[str] = [COMPLETED, "visitor.suspect", "review.opened"]
+REVIEWED = [{"name": "Of note", "condition": "true", "action": "review"}]
+
+
+async def reviewing(hooks: Subscriber) -> None:
+    """From now on each identification is suspicious, and is for review."""
+    suspect_everything(hooks.live)
+    answer = await Automation(hooks.live)("PUT", "/rules", {"revision": 0, "rules": REVIEWED})
+    assert answer.status_code == 200, answer.text
+
+
+@pytest.mark.parametrize(
+    ("events", "title"),
+    [
+        (ONE_IDENTIFICATION, "Suspicious visitor, for review"),
+        ([COMPLETED, "visitor.suspect"], "Suspicious visitor, for review"),
+        (["visitor.suspect", "review.opened"], "Suspicious visitor, for review"),
+        ([COMPLETED, "review.opened"], "New visitor identified, for review"),
+        (["review.opened"], "A review was opened"),
+    ],
+)
+async def test_a_chat_gets_one_message_for_an_identification_whatever_it_causes(
+    tmp_path: Path, events: list[str], title: str
+):
+    async with subscribing(tmp_path, public_url=PUBLIC) as hooks:
+        await reviewing(hooks)
+        hooks.receivers.script = chat = CHATS["slack"]()
+        assert (await hooks.post(format="slack", events=events)).status_code == 201
+        answer = (await hooks.live.identify(hooks.production, SUSPICIOUS, account_id="user-7")).json()
+        await at_rest()
+        (message,) = chat.shown
+        assert (message.lines[0], chat.faults) == (title, [])
+        assert {"Account: user-7", f"Visitor: {answer['visitor_id']}"} <= set(message.lines)
+        assert message.links == [f"{PUBLIC}/console#/events/{answer['request_id']}"]
+        (delivery,) = await hooks.deliveries()
+        assert (delivery["status"], delivery["attempt"]) == ("delivered", 1)
+
+
+async def test_a_program_beside_the_chat_gets_every_event(tmp_path: Path):
+    async with subscribing(tmp_path) as hooks:
+        await reviewing(hooks)
+        program, _ = await hooks.create(events=ONE_IDENTIFICATION)
+        chat = (await hooks.post(format="teams", events=ONE_IDENTIFICATION)).json()["endpoint"]["id"]
+        await hooks.happen()
+        sent = [(each["endpoint_id"], each["event"]) for each in await hooks.deliveries()]
+        assert sorted(event for endpoint, event in sent if endpoint == program) == sorted(ONE_IDENTIFICATION)
+        assert [event for endpoint, event in sent if endpoint == chat] == ["visitor.suspect"]
+
+
+async def test_the_one_message_is_tried_again_and_no_other_takes_its_place(tmp_path: Path):
+    async with subscribing(tmp_path) as hooks:
+        await reviewing(hooks)
+        hooks.receivers.script = chat = CHATS["discord"]()
+        await hooks.post(format="discord", events=ONE_IDENTIFICATION)
+        chat.answers = [Attempted(503, "http_status", 20, None)]
+        await hooks.happen()
+        assert chat.shown == []
+        await hooks.wait(seconds=60)
+        assert [message.lines[0] for message in chat.shown] == ["Suspicious visitor, for review"]
+        await hooks.wait(hours=1)
+        assert len(chat.shown) == 1
+        attempts = [(each["event"], each["attempt"], each["status"]) for each in await hooks.deliveries()]
+        assert sorted(attempts) == [("visitor.suspect", 1, "retrying"), ("visitor.suspect", 2, "delivered")]
+
+
+async def test_what_happens_later_to_a_review_is_a_message_of_its_own(tmp_path: Path):
+    """And so is a review that a person opens: the identification was told before."""
+    async with subscribing(tmp_path) as hooks:
+        hooks.receivers.script = chat = CHATS["slack"]()
+        await hooks.post(format="slack", events=[*ONE_IDENTIFICATION, "review.closed"])
+        answer = (await hooks.live.identify(hooks.production, account_id="user-7")).json()
+        await at_rest()
+        opened = await hooks("POST", "/reviews", {"request_id": answer["request_id"]})
+        await at_rest()
+        await hooks("POST", f"/reviews/{opened.json()['review']['id']}/close", {"label": "legitimate"})
+        await at_rest()
+        titles = [message.lines[0] for message in chat.shown]
+        assert titles == ["New visitor identified", "A review was opened", "A review was closed"]
+
+
+async def test_a_filter_that_holds_the_identification_back_holds_its_review_back(tmp_path: Path):
+    async with subscribing(tmp_path) as hooks:
+        await reviewing(hooks)
+        hooks.receivers.script = chat = CHATS["slack"]()
+        await hooks.post(format="slack", events=ONE_IDENTIFICATION, filter='present("account.id")')
+        await hooks.happen()
+        assert chat.shown == []
+        assert (await hooks.live.identify(hooks.production, SUSPICIOUS, account_id="user-7")).status_code == 200
+        await at_rest()
+        assert [message.lines[0] for message in chat.shown] == ["Suspicious visitor, for review"]

@@ -43,7 +43,15 @@ CHECKS = (
     "ignored_auth",
 )
 """Whether a request is refused or taken is the business of the tests of its operation."""
-MEMBERS_OWN = {"acceptInvitation", "offerTotp", "confirmTotp", "beginOpenId", "endOpenId"}
+MEMBERS_OWN = {
+    "readInvitation",
+    "acceptInvitation",
+    "offerTotp",
+    "confirmTotp",
+    "replaceRecoveryCodes",
+    "beginOpenId",
+    "endOpenId",
+}
 """Which take an invitation, a member's session or a provider's response, and no key."""
 EXAMPLES = effort(2, 10)
 """Random requests per operation, and of chains as many."""

@@ -7,7 +7,9 @@ import re
 import pytest
 
 from svc.http.callers.limits import ACCOUNT_SIGN_INS
+from svc.kernel.access.members import INVITATION_MS
 from svc.kernel.access.tables import SESSIONS
+from svc.kernel.values.timestamps import timestamp
 from tests.spec.console_browser import API, SESSION, Browser, rows, signed_in
 from tests.spec.people import INVITATIONS, PASSWORD, came_in, invited
 from tests.spec.responses import assert_error, nothing_stored
@@ -17,7 +19,9 @@ from tests.support.live import Live
 
 pytestmark = pytest.mark.usefixtures("engine")
 
+RECOVERY = API + "/totp/recovery"
 OWN_PASSWORD = API + "/password"
+READ = INVITATIONS + "/read"
 ANOTHER = "another horse, as correct"
 
 
@@ -105,6 +109,84 @@ async def test_a_member_changes_its_password_and_its_other_sessions_end(live: Li
     assert PASSWORD not in repr(last)
 
 
+@pytest.mark.slow(0.5)
+async def test_new_recovery_codes_replace_all_former_ones_and_end_other_sessions(live: Live):
+    browser, _, codes = await confirmed(live)
+    other = Browser(live)
+    assert (await sign_in(live, with_password(totp=codes[0]), other)).status_code == 200
+    assert (await browser("GET", SESSION)).json()["member"]["recovery_codes_left"] == 9
+    answer = await browser("POST", RECOVERY, {"code": codes[1]})
+    assert answer.status_code == 200, answer.text
+    made = answer.json()["recovery_codes"]
+    assert len(set(made)) == 10
+    assert not set(made) & set(codes)
+    stored = live.stored_bytes()
+    assert not any(form.encode() in stored for one in made for form in (one, one.replace("-", "")))
+    assert (await browser("GET", SESSION)).json()["member"]["recovery_codes_left"] == 10
+    assert_error(await other("GET", SESSION), 401, "unauthorized")
+    assert_error(await sign_in(live, with_password(totp=codes[2])), 401, "unauthorized")
+    assert (await sign_in(live, with_password(totp=made[0]))).status_code == 200
+    last = next(entry.record for entry in records(live) if entry.record.action == "replaceRecoveryCodes")
+    assert not any(one in repr(last) for one in (*made, codes[1]))
+
+
+@pytest.mark.parametrize(
+    ("proof", "field", "issue"),
+    [
+        ({}, "password", "required"),
+        ({"password": "not the password"}, "password", "invalid_value"),
+        ({"code": "000000"}, "code", "invalid_value"),
+        ({"password": PASSWORD, "code": "000000"}, "password", "invalid_value"),
+    ],
+)
+@pytest.mark.slow(0.2)
+async def test_who_finds_an_open_screen_gets_no_recovery_codes(
+    live: Live, proof: dict[str, str], field: str, issue: str
+):
+    browser, _, codes = await confirmed(live)
+    with nothing_stored(live):
+        assert_error(await browser("POST", RECOVERY, proof), 422, "validation_error", (field, issue, "body"))
+    assert (await sign_in(live, with_password(totp=codes[0]))).status_code == 200, "the former ones are good"
+
+
+async def test_a_member_without_one_time_codes_has_no_recovery_codes(live: Live):
+    browser = await came_in(live, email=ADA)
+    await browser("POST", OFFER, {"password": PASSWORD})
+    with nothing_stored(live):
+        assert_error(await browser("POST", RECOVERY, {"password": PASSWORD}), 404, "not_found")
+    assert (await browser("GET", SESSION)).json()["member"]["recovery_codes_left"] == 0
+
+
+async def test_an_invitation_says_to_whom_and_to_what_it_is_and_is_not_used_up(live: Live):
+    member, token = invited(live, "analyst", email=ADA, name="Ada Lovelace")
+    with nothing_stored(live):
+        answer = await Browser(live)("POST", READ, {"token": token})
+    assert answer.json() == {
+        "organization": live.organization.name,
+        "email": ADA,
+        "name": member.name,
+        "role": "analyst",
+        "expires_at": timestamp(live.clock.now_ms + INVITATION_MS),
+    }
+    assert "set-cookie" not in answer.headers
+    live.clock.advance(seconds=60)
+    assert (await Browser(live)("POST", INVITATIONS, {"token": token, "password": PASSWORD})).status_code == 200
+    with nothing_stored(live):
+        for refused in (token, "svc_ci_x", token[:-1]):
+            live.clock.advance(seconds=60)
+            assert_error(await Browser(live)("POST", READ, {"token": refused}), 401, "unauthorized")
+
+
+async def test_reading_an_invitation_counts_as_an_attempt_to_sign_in_and_needs_a_page_of_the_service(live: Live):
+    _, token = invited(live)
+    statuses = [(await Browser(live)("POST", READ, {"token": token + "x"})).status_code for _ in range(40)]
+    assert statuses[0] == 401
+    assert statuses[-1] == 429
+    live.clock.advance(seconds=600)
+    elsewhere = await Browser(live)("POST", READ, {"token": token}, origin="https://evil.example")
+    assert_error(elsewhere, 403, "cross_origin_request")
+
+
 GUESSABLE = ["qwerty123456", "1QAZ2wsx3EDC", "Ada@Shop.Example", "Augusta Ada King", "augustaadaking"]
 
 
@@ -136,6 +218,7 @@ async def test_a_session_of_a_key_and_a_member_of_the_provider_have_no_password_
     browser = await signed_in(live)
     for path, body in (
         (OFFER, {"password": PASSWORD}),
+        (RECOVERY, {"password": PASSWORD}),
         (OWN_PASSWORD, {"password": PASSWORD, "new_password": ANOTHER}),
     ):
         assert_error(await browser("POST", path, body), 404, "not_found")

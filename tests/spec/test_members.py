@@ -55,7 +55,7 @@ async def test_an_invited_member_chooses_a_password_and_comes_in(live: Live):
     session = entered.json()
     assert session["member"] == {
         "id": member["id"], "email": "ada@shop.example", "name": "Ada", "role": "analyst", "has_totp": False,
-        "has_password": True,
+        "has_password": True, "recovery_codes_left": 0,
     }  # fmt: skip
     assert (session["role"], "key" in session) == ("analyst", False)
     assert (await ada("GET", SESSION)).json() == session

@@ -17,10 +17,13 @@ from svc.features.refusals import CATALOGUE
 from svc.features.retention.sweeper import Progress, sweep
 from svc.features.routes import API, ROUTES
 from svc.features.tables import TABLES
+from svc.features.webhooks.queries import LEAPS
 from svc.http.pages.app import create_app, documentation, operation_id, site
 from svc.http.traffic import GONE, PREFLIGHT, UNKNOWN
+from svc.identify.model import RULE_ACTIONS
 from svc.identify.scoring.signals import CATALOGUE as SIGNAL_NAMES
 from svc.identify.tables import EVENTS
+from tests.spec.automation import Automation
 from tests.spec.responses import assert_error, visit
 from tests.spec.subscriber import subscribing
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report
@@ -355,3 +358,40 @@ async def test_a_failed_step_of_retention_is_counted(live: Live):
         await sweep(live.found.store, live.clock.now_ms, 365, progress, with_passes=False)
     assert progress.statistics().failed == {"events": 1}
     assert progress.statistics().deleted["events"] == 0
+
+
+async def test_decisions_shadow_matches_and_failed_rules_are_counted(tmp_path: Path):
+    async with live_service(tmp_path, metrics=True) as live:
+        _, key = live.issue(environment="production")
+        rules = [
+            {"name": "Failing", "condition": 'account.id == "x"', "action": "block"},
+            {"name": "Shadow", "condition": "true", "action": "challenge", "mode": "shadow"},
+            {"name": "Review", "condition": 'action == "buy"', "action": "review"},
+        ]
+        assert (await Automation(live)("PUT", "/rules", {"revision": 0, "rules": rules})).status_code == 200
+        for given in ({"account_id": "a", "action": "buy"}, {"account_id": "b"}, {}):
+            assert (await visit(live, key, report(1), **given)).status_code == 200
+        found = await scrape(live)
+    decided = {action: found("svc_decisions_total", action=action) for action in (*RULE_ACTIONS, "none")}
+    assert decided == {"allow": 0, "review": 1, "challenge": 0, "block": 0, "none": 2}
+    assert found.labels("action") == set(decided), "each is exported from the start, so that its first one is a rise"
+    assert found("svc_shadow_matches_total", action="challenge") == 3
+    assert found("svc_rule_errors_total") == 3, "of an account that is not there, and twice of such an action"
+
+
+async def test_the_oldest_open_review_is_that_of_all_organizations(tmp_path: Path):
+    async with live_service(tmp_path, metrics=True) as live:
+        assert (await scrape(live))("svc_review_oldest_open_seconds") == 0
+        opened: list[tuple[Automation, str]] = []
+        for _ in range(LEAPS + 2):
+            organization = live.new_organization()
+            _, key = live.issue(environment="production", organization=organization.number)
+            answer = (await visit(live, key, report(1))).json()
+            admin = Automation(live, organization=organization)
+            review = await admin("POST", "/reviews", {"request_id": answer["request_id"]})
+            opened.append((admin, review.json()["review"]["id"]))
+            live.clock.advance(seconds=10)
+        assert (await scrape(live))("svc_review_oldest_open_seconds") == 10 * len(opened)
+        for admin, review_id in opened[:-1]:
+            assert (await admin("POST", f"/reviews/{review_id}/close", {"label": "fraud"})).status_code == 200
+        assert (await scrape(live))("svc_review_oldest_open_seconds") == 10

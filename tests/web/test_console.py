@@ -196,6 +196,16 @@ def test_a_filter_of_an_endpoint_is_refused_with_its_position_until_it_can_be_us
     assert "JSON, signed" in tour["endpoint"]
 
 
+def test_an_endpoint_of_a_chat_begins_with_suspects_and_reviews_until_somebody_ticks(tour: dict[str, Any]):
+    of_people = ["visitor.suspect", "review.opened"]
+    assert tour["ticked"] == {
+        "json": ["identification.completed"],
+        "slack": of_people,
+        "teams": of_people,
+        "own": [*of_people, "review.closed"],
+    }
+
+
 def test_a_visitor_is_erased_only_after_its_id_was_typed(tour: dict[str, Any]):
     assert (tour["kept"], tour["erased"]) == (200, 404)
 
@@ -269,6 +279,8 @@ def test_the_console_follows_the_dark_color_scheme_of_the_browser(looks: dict[st
 
 def test_an_invited_member_chooses_a_password_and_is_in(member: dict[str, Any]):
     assert member["address"].endswith("/console"), "the token stays in no address"
+    assert all(part in member["invitation"] for part in (member["session"]["organization"]["name"], "analyst", ATTACK))
+    assert member["username"] == ["ada@shop.example", True], "a password manager stores the password under it"
     assert member["different"] == "This is not the password above."
     assert member["session"]["member"]["id"] == member["invited"]["id"]
     assert member["session"]["role"] == "analyst"
@@ -276,7 +288,10 @@ def test_an_invited_member_chooses_a_password_and_is_in(member: dict[str, Any]):
 
 def test_a_member_sets_up_codes_and_signs_in_with_them(member: dict[str, Any]):
     assert member["wrongCode"]
-    assert len(set(member["recovery"])) == 10
+    role, width, drawn = member["qr"]
+    assert (role, drawn) == ("img", 1)
+    assert width >= 150
+    assert len(set(member["recovery"]) - set(member["replaced"])) == 10
     assert member["common"]
     assert "the code is wrong" in member["withoutCode"]
     assert member["again"]["member"]["has_totp"] is True

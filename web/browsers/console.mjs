@@ -177,6 +177,19 @@ async function walk() {
   await page.waitForFunction(() => document.querySelector("dialog") === null);
   await page.waitForFunction(() => [...document.querySelectorAll("dd code")].some((code) => code.textContent === "score >= 60"));
   found.endpoint = await page.$eval("main dl", (element) => element.innerText);
+  const ticked = () => page.$$eval("[name=events]:checked", (boxes) => boxes.map((box) => box.value));
+  await press("Add an endpoint", { back: true });
+  await page.waitForSelector("dialog[open]");
+  found.ticked = { json: await ticked() };
+  for (const format of ["slack", "json", "teams"]) {
+    await page.select("[name=format]", format);
+    found.ticked[format] = await ticked();
+  }
+  await page.click("[name=events][value='review.closed']");
+  await page.select("[name=format]", "json");
+  found.ticked.own = await ticked();
+  await press("Cancel");
+  await page.waitForFunction(() => document.querySelector("dialog") === null);
 
   await reach("[name=wanted]", { back: true });
   await page.keyboard.type(made.request_id);
@@ -309,6 +322,9 @@ async function member() {
   await page.goto(invitation);
   await screen("You are invited");
   found.address = page.url();
+  await page.waitForSelector("[name=password]");
+  found.invitation = await page.$eval("main", (element) => element.textContent);
+  found.username = await page.$eval("[autocomplete=username]", (field) => [field.value, field.readOnly]);
   await looked("invitation");
   await write("password", password);
   await write("again", `${password}!`);
@@ -326,6 +342,7 @@ async function member() {
   await page.keyboard.press("Enter");
   await page.waitForSelector("[name=code]");
   await looked("codes");
+  found.qr = await page.$eval(".account .qr", (drawing) => [drawing.getAttribute("role"), drawing.getBoundingClientRect().width, drawing.querySelectorAll("path[d^=M]").length]);
   const secret = (await page.$eval(".account .copyable code", (element) => element.textContent)).replaceAll(" ", "");
   await write("code", "000000");
   await page.keyboard.press("Enter");
@@ -337,10 +354,17 @@ async function member() {
   await page.keyboard.press("Enter");
   await page.waitForSelector(".account pre");
   await looked("recovery codes");
-  const recovery = (await page.$eval(".account pre", (element) => element.textContent)).split("\n");
-  found.recovery = recovery;
+  const shown = async () => (await page.$eval(".account pre", (element) => element.textContent)).split("\n");
+  found.replaced = await shown();
   await press("I have kept them");
-  await page.waitForFunction(() => document.querySelector(".account").textContent.includes("You sign in with one-time codes."));
+  await press("New recovery codes");
+  await page.waitForSelector(".account [name=password]");
+  await write("password", password);
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(".account pre");
+  const recovery = (found.recovery = await shown());
+  await press("I have kept them");
+  await page.waitForFunction(() => document.querySelector(".account").textContent.includes("You sign in with one-time codes. 10 recovery codes left."));
   await press("Change password");
   await page.waitForSelector("[name=new_password]");
   await looked("password");

@@ -41,6 +41,7 @@ async function write(field, text) {
 async function signIn() {
   await page.goto(invitation);
   await screen("You are invited");
+  await page.waitForSelector("[name=password]");
   await write("password", PASSWORD);
   await write("again", PASSWORD);
   await page.keyboard.press("Enter");

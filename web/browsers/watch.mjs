@@ -10,7 +10,7 @@ export async function watch(page, service) {
   await page.exposeFunction("noteViolation", (directive) => found.violations.push(directive));
   await page.evaluateOnNewDocument(() =>
     document.addEventListener("securitypolicyviolation", (event) => window.noteViolation(event.violatedDirective)));
-  page.on("console", (message) => message.type() === "error" && found.console.push(message.text()));
+  page.on("console", (message) => ["error", "warn"].includes(message.type()) && found.console.push(message.text()));
   page.on("pageerror", (error) => found.console.push(error.message));
   page.on("response", (response) => response.status() >= 400 && found.failed.push(`${response.status()} ${response.url()}`));
   page.on("request", (request) => {

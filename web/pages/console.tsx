@@ -120,7 +120,7 @@ function Root() {
   if (state.is === "out") return <SignIn reason={state.reason} onRetry={state.again ? () => start() : undefined} onSignIn={exchange} options={() => api.get<SignInOptions>("sign-in")} />;
   if (state.is === "invited") {
     const { session, token } = state;
-    return <Invitation key={token} session={session} onAccept={(password) => exchange({ token, password }, "invitations")} onLeave={() => start()} />;
+    return <Invitation key={token} session={session} read={() => api.call("POST", "invitations/read", { body: { token } })} onAccept={(password) => exchange({ token, password }, "invitations")} onLeave={() => start()} />;
   }
   if (state.is === "asking") {
     const { session, token } = state;

@@ -198,8 +198,8 @@ export interface CreateWebhookBody {
   /** May be empty. */
   description: string;
   /**
-   * `json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are one message for people,
-   * unsigned. Default: `"json"`.
+   * `json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are messages for people,
+   * unsigned, and one for an identification, whichever events it causes. Default: `"json"`.
    */
   format?: "discord" | "json" | "slack" | "teams";
   /** Which events are sent; `null` or left out for all. */
@@ -1692,8 +1692,8 @@ export interface UpdateWebhookBody {
   /** `true` holds deliveries back, `false` lets them go on. */
   paused?: boolean;
   /**
-   * `json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are one message for people,
-   * unsigned.
+   * `json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are messages for people,
+   * unsigned, and one for an identification, whichever events it causes.
    */
   format?: "discord" | "json" | "slack" | "teams";
   /** `null` removes it. */
@@ -1772,8 +1772,8 @@ export interface WebhookBody {
    */
   failing_since?: string;
   /**
-   * `json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are one message for people,
-   * unsigned.
+   * `json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are messages for people,
+   * unsigned, and one for an identification, whichever events it causes.
    */
   format: Open<"discord" | "json" | "slack" | "teams">;
   /**

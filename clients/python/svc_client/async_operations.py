@@ -887,8 +887,9 @@ class AsyncOperations:
             environment: `live`: production traffic; `test`: staging and development.
             events: Event types to subscribe to.
             description: May be empty.
-            format: `json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are one
-                message for people, unsigned. Default: `"json"`.
+            format: `json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are
+                messages for people, unsigned, and one for an identification, whichever events it causes.
+                Default: `"json"`.
             filter: Which events are sent; `null` or left out for all.
         """
         return await self._send(
@@ -949,8 +950,8 @@ class AsyncOperations:
             events: The whole new list.
             description: A note for people.
             paused: `true` holds deliveries back, `false` lets them go on.
-            format: `json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are one
-                message for people, unsigned.
+            format: `json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are
+                messages for people, unsigned, and one for an identification, whichever events it causes.
             filter: `null` removes it.
         """
         return await self._send(

@@ -879,8 +879,9 @@ class Operations:
             environment: `live`: production traffic; `test`: staging and development.
             events: Event types to subscribe to.
             description: May be empty.
-            format: `json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are one
-                message for people, unsigned. Default: `"json"`.
+            format: `json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are
+                messages for people, unsigned, and one for an identification, whichever events it causes.
+                Default: `"json"`.
             filter: Which events are sent; `null` or left out for all.
         """
         return self._send(
@@ -941,8 +942,8 @@ class Operations:
             events: The whole new list.
             description: A note for people.
             paused: `true` holds deliveries back, `false` lets them go on.
-            format: `json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are one
-                message for people, unsigned.
+            format: `json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are
+                messages for people, unsigned, and one for an identification, whichever events it causes.
             filter: `null` removes it.
         """
         return self._send(

@@ -1345,8 +1345,8 @@ class WebhookBody(TypedDict):
     of the time since then, between 5 seconds and 5 minutes; the first success sends all that wait.
     """
     format: str
-    """`json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are one message for people,
-    unsigned.
+    """`json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are messages for people,
+    unsigned, and one for an identification, whichever events it causes.
     """
     filter: NotRequired[str]
     """Condition in CEL, as of a rule. Events of identifications and reviews are sent only where it is true; all

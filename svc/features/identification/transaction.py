@@ -231,7 +231,9 @@ def _notify(
         return queues
     number, raw_id = submission.organization, submission.request_id.bytes
     notify, trace = submission.notify, submission.trace
-    reviewed = open_review(transaction, number, raw_id, event, submission.at_ms, raw_id, notify=notify, trace=trace)
+    reviewed = open_review(
+        transaction, number, raw_id, event, submission.at_ms, raw_id, notify=notify, told=queues, trace=trace
+    )
     return tuple(sorted({*queues, *reviewed.queues}))
 
 

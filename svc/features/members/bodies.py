@@ -97,10 +97,29 @@ class PasswordFields(msgspec.Struct, frozen=True, kw_only=True):
     organization_id: str | UnsetType = UNSET
 
 
+InvitationToken = Annotated[str, about("What follows `#` in the invitation's link; it works once.", "svc_ci_...")]
+
+
+class ReadInvitationBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Body of `readInvitation`."""
+
+    token: InvitationToken
+
+
+class InvitationBody(msgspec.Struct, frozen=True, kw_only=True):
+    """What an invitation is to."""
+
+    organization: Annotated[str, about("Name of the organization.", "Example Shop")]
+    email: EmailText
+    name: MemberName
+    role: Annotated[Role, about("What the member may do.", "analyst", form=open_to(*ROLES))]
+    expires_at: Annotated[Timestamp, about("Until when it works.")]
+
+
 class AcceptInvitationBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Body of `acceptInvitation`."""
 
-    token: Annotated[str, about("What follows `#` in the invitation's link; it works once.", "svc_ci_...")]
+    token: InvitationToken
     password: NewPassword
 
 
@@ -113,8 +132,10 @@ class OfferedTotpBody(msgspec.Struct, frozen=True):
     ]
 
 
-class OfferTotpBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Body of `offerTotp`: the password, or a code where the member has set them up; one of the two."""
+class ProofBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Body of `offerTotp` and `replaceRecoveryCodes`: the password, or a code where the member has set them up; one of
+    the two.
+    """
 
     password: (
         Annotated[str, Meta(max_length=1024), about("The member's password.", "correct horse battery staple")]
@@ -128,8 +149,8 @@ class OfferTotpBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ) = UNSET
 
 
-class ConfirmedTotpBody(msgspec.Struct, frozen=True):
-    """Response of `confirmTotp`."""
+class RecoveryCodesBody(msgspec.Struct, frozen=True):
+    """Response of `confirmTotp` and `replaceRecoveryCodes`."""
 
     recovery_codes: Annotated[
         tuple[str, ...],

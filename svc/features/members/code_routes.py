@@ -6,6 +6,7 @@ count as attempts to sign in with this address. A change ends the member's other
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -14,10 +15,10 @@ from msgspec import UNSET
 
 from svc.features.members.bodies import (
     ChangePasswordBody,
-    ConfirmedTotpBody,
     ConfirmTotpBody,
     OfferedTotpBody,
-    OfferTotpBody,
+    ProofBody,
+    RecoveryCodesBody,
 )
 from svc.features.members.jobs import MemberChange, find_member
 from svc.features.members.sign_in.entering import PasswordHasher
@@ -65,31 +66,22 @@ async def offer_codes(services: Services, call: Call) -> OfferedTotpBody | Refus
     (`invalid_value`) for a wrong password or code, `404 not_found` for a session of a key and for a member without a
     password.
     """
-    body: OfferTotpBody = call.body
     whose = _whose(caller_of(call))
     if whose is None:
         return Refusal("not_found")
-    if (body.password is UNSET) == (body.code is UNSET):
-        return invalid("password", "required" if body.password is UNSET else "invalid_value")
-    hashed = await _hashed(services, call, whose.member, "" if body.password is UNSET else body.password)
-    if isinstance(hashed, Refusal):
-        return hashed
-    key, code_ms = services.part(PasswordHasher).key, services.world.wall_time_of(call.at_ms)
+    prove = await _proof(services, call, whose)
+    if isinstance(prove, Refusal):
+        return prove
 
     def offer(transaction: Transaction) -> Member | Refusal:
-        member = find_member(transaction, whose.number, whose.member.id)
-        if member is None:
-            return Refusal("not_found")
-        proven: Member | None = member if is_password(key, member.id, hashed, member.password) else None
-        if body.code is not UNSET:
-            proven = use_code(member, key, body.code, code_ms)
-        if proven is None:
-            return invalid("password" if body.code is UNSET else "code", "invalid_value")
-        offered = msgspec.structs.replace(proven, offered_generation=member.offered_generation + 1)
-        transaction.put(MEMBERS, (whose.number, member.id), offered)
+        proven = prove(transaction)
+        if isinstance(proven, Refusal):
+            return proven
+        offered = msgspec.structs.replace(proven, offered_generation=proven.offered_generation + 1)
+        transaction.put(MEMBERS, (whose.number, offered.id), offered)
         return offered
 
-    offered = await change(services, call, offer)
+    key, offered = services.part(PasswordHasher).key, await change(services, call, offer)
     if isinstance(offered, Refusal):
         return offered
     secret = code_secret(key, offered.id, offered.offered_generation)
@@ -97,7 +89,7 @@ async def offer_codes(services: Services, call: Call) -> OfferedTotpBody | Refus
     return OfferedTotpBody(shown_secret(secret), code_url(secret, offered.email, issuer))
 
 
-async def confirm_codes(services: Services, call: Call) -> ConfirmedTotpBody | Refusal:
+async def confirm_codes(services: Services, call: Call) -> RecoveryCodesBody | Refusal:
     """`POST /console/api/totp/confirm`: the member needs codes by the offered secret from now on, and gets new recovery
     codes. `422` (`invalid_value`) for a wrong code, `404 not_found` without an offer.
     """
@@ -128,7 +120,36 @@ async def confirm_codes(services: Services, call: Call) -> ConfirmedTotpBody | R
     if isinstance(confirmed, Refusal):
         return confirmed
     _end(services, confirmed)
-    return ConfirmedTotpBody(codes)
+    return RecoveryCodesBody(codes)
+
+
+async def replace_recovery_codes(services: Services, call: Call) -> RecoveryCodesBody | Refusal:
+    """`POST /console/api/totp/recovery`: ten new recovery codes in the place of all former ones. `422`
+    (`invalid_value`) for a wrong password or code, `404 not_found` for a session of a key and for a member without
+    codes.
+    """
+    whose = _whose(caller_of(call))
+    if whose is None or whose.member.code_generation is None:
+        return Refusal("not_found")
+    prove = await _proof(services, call, whose)
+    if isinstance(prove, Refusal):
+        return prove
+    key, codes = services.part(PasswordHasher).key, recovery_codes(services.world.entropy(RECOVERY_ENTROPY))
+
+    def replace(transaction: Transaction) -> MemberChange | Refusal:
+        proven = prove(transaction)
+        if isinstance(proven, Refusal):
+            return proven
+        if proven.code_generation is None:
+            return Refusal("not_found")
+        digests = tuple(recovery_digest(key, proven.id, code) for code in codes)
+        return whose.replace(transaction, msgspec.structs.replace(proven, recovery=digests))
+
+    replaced = await change(services, call, replace)
+    if isinstance(replaced, Refusal):
+        return replaced
+    _end(services, replaced)
+    return RecoveryCodesBody(codes)
 
 
 async def change_password(services: Services, call: Call) -> Refusal | None:
@@ -174,6 +195,31 @@ def _whose(caller: Caller) -> _Whose | None:
     return _Whose(caller.organization.number, caller.member, session)
 
 
+async def _proof(services: Services, call: Call, whose: _Whose) -> Callable[[Transaction], Member | Refusal] | Refusal:
+    """Return a job that returns the member if the `ProofBody` of the call proves it: without the code that it used.
+    Its refusals: `422` (`invalid_value`), `404 not_found` for a member that was removed. `422` for a body with neither
+    or both, `429 rate_limited` as for signing in.
+    """
+    body: ProofBody = call.body
+    if (body.password is UNSET) == (body.code is UNSET):
+        return invalid("password", "required" if body.password is UNSET else "invalid_value")
+    hashed = await _hashed(services, call, whose.member, "" if body.password is UNSET else body.password)
+    if isinstance(hashed, Refusal):
+        return hashed
+    key, code_ms = services.part(PasswordHasher).key, services.world.wall_time_of(call.at_ms)
+
+    def prove(transaction: Transaction) -> Member | Refusal:
+        member = find_member(transaction, whose.number, whose.member.id)
+        if member is None:
+            return Refusal("not_found")
+        if body.code is not UNSET:
+            return use_code(member, key, body.code, code_ms) or invalid("code", "invalid_value")
+        is_it = is_password(key, member.id, hashed, member.password)
+        return member if is_it else invalid("password", "invalid_value")
+
+    return prove
+
+
 async def _hashed(services: Services, call: Call, member: Member, password: str) -> bytes | Refusal:
     """Return the hash of a password that may be the member's. `429 rate_limited` as for signing in with the address."""
     over = services.limits.account_refusal(email_digest(member.email), call.at_ms)
@@ -196,7 +242,7 @@ ROUTES: tuple[Route, ...] = (
             "by a code. Nothing changes before it is confirmed."
         ),
         handler=offer_codes,
-        body=OfferTotpBody,
+        body=ProofBody,
         example='{"password": "..."}',
         response=OfferedTotpBody,
     ),
@@ -211,7 +257,21 @@ ROUTES: tuple[Route, ...] = (
         ),
         handler=confirm_codes,
         body=ConfirmTotpBody,
-        response=ConfirmedTotpBody,
+        response=RecoveryCodesBody,
+    ),
+    _route(
+        operation_id="replaceRecoveryCodes",
+        path="/totp/recovery",
+        summary="Make new recovery codes",
+        description=(
+            "Ten, in the place of all that the member had, who proves it by the password or by a code. Its other "
+            "sessions end."
+        ),
+        handler=replace_recovery_codes,
+        body=ProofBody,
+        example='{"password": "..."}',
+        response=RecoveryCodesBody,
+        audited=Audited(),
     ),
     _route(
         operation_id="changePassword",

@@ -13,10 +13,12 @@ import msgspec
 from svc.features.members import jobs as members
 from svc.features.members.bodies import (
     AcceptInvitationBody,
+    InvitationBody,
     InvitedMemberBody,
     InviteMemberBody,
     MemberBody,
     MembersBody,
+    ReadInvitationBody,
     UpdateMemberBody,
     member_row,
 )
@@ -40,12 +42,14 @@ from svc.kernel.access.jobs import find_invitation
 from svc.kernel.access.members import INVITATION_MS, MEMBER_PREFIX, Member, canonical_email
 from svc.kernel.access.roles import may
 from svc.kernel.access.sessions import new_token, organization_of
+from svc.kernel.access.tables import INVITATIONS
 from svc.kernel.net.origins import normalize_origin
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants import queries as lookups
+from svc.kernel.tenants.organization import Organization
 from svc.kernel.values.fields import A_MEMBER_ID, about
 from svc.kernel.values.refusals import Refusal, invalid
-from svc.kernel.values.struct_fields import sent
+from svc.kernel.values.struct_fields import body_of, sent
 from svc.kernel.values.timestamps import timestamp
 from svc.world import twenty_characters
 
@@ -187,6 +191,28 @@ def _person(member: Member) -> Person:
     return Person(id=member.id, name=member.name, judges=judges)
 
 
+async def read_invitation(services: Services, call: Call) -> InvitationBody | Refusal:
+    """`POST /console/invitations/read`: to whom and to what an invitation is, without using it up. `401 unauthorized`
+    for one that may not be used, `403` and `429` as in `signIn`.
+    """
+    body: ReadInvitationBody = call.body
+    refusal = entry_refusal(services, call)
+    if refusal is not None:
+        return refusal
+
+    def find(snapshot: Snapshot) -> InvitationBody | Refusal:
+        found = _find_invited(snapshot, body.token, digest(services.policy.pepper, body.token), call.at_ms)
+        if isinstance(found, Refusal):
+            return found
+        organization, member = found
+        invitation = snapshot.get(INVITATIONS, organization.number, digest(services.policy.pepper, body.token))
+        assert invitation is not None, "it was found in this snapshot"
+        expires_at = timestamp(invitation.expires_at_ms)
+        return body_of(InvitationBody, member, organization=organization.name, expires_at=expires_at)
+
+    return await services.store.query(find)
+
+
 INVITATION_REFUSED = "The invitation was used before, has expired, or is mistyped. Ask an admin to invite you again."
 
 
@@ -202,15 +228,11 @@ async def accept(services: Services, call: Call) -> Outcome | Refusal:
     invitation = digest(services.policy.pepper, body.token)
 
     def find(snapshot: Snapshot) -> tuple[int, Member, Entry] | Refusal:
-        organization_id = organization_of("invitation", body.token)
-        account = None if organization_id is None else lookups.find_account(snapshot, organization_id)
-        if account is None:
-            return refused(INVITATION_REFUSED, "not an invitation of this service")
-        number = account.organization.number
-        member = find_invitation(snapshot, number, invitation, call.at_ms)
-        if member is None:
-            return refused(INVITATION_REFUSED, "unknown invitation, or it has expired")
-        return number, member, entry_of(services, call, snapshot, (number, member))
+        found = _find_invited(snapshot, body.token, invitation, call.at_ms)
+        if isinstance(found, Refusal):
+            return found
+        organization, member = found
+        return organization.number, member, entry_of(services, call, snapshot, (organization.number, member))
 
     found = await services.store.query(find)
     if isinstance(found, Refusal):
@@ -231,6 +253,18 @@ async def accept(services: Services, call: Call) -> Outcome | Refusal:
     for ended in accepted.ended_sessions:
         services.end_viewers(ended)
     return entered(services, entry, set_cookie)
+
+
+def _find_invited(snapshot: Snapshot, token: str, digest: bytes, now_ms: int) -> tuple[Organization, Member] | Refusal:
+    """Return to what an invitation is, and whom; `401 unauthorized` for one that may not be used now."""
+    organization_id = organization_of("invitation", token)
+    account = None if organization_id is None else lookups.find_account(snapshot, organization_id)
+    if account is None:
+        return refused(INVITATION_REFUSED, "not an invitation of this service")
+    member = find_invitation(snapshot, account.organization.number, digest, now_ms)
+    if member is None:
+        return refused(INVITATION_REFUSED, "unknown invitation, or it has expired")
+    return account.organization, member
 
 
 def _accept(
@@ -306,6 +340,20 @@ ROUTES: tuple[Route, ...] = (
         description="Of everybody in the organization, for those who assign reviews and read notes.",
         handler=read_people,
         response=PeopleBody,
+    ),
+    console_route(
+        kinds=(),
+        under=(CONSOLE_ROOT,),
+        operation_id="readInvitation",
+        method="POST",
+        path="/invitations/read",
+        summary="Read an invitation",
+        description="To whom it is, and to what. It is not used up.",
+        handler=read_invitation,
+        body=ReadInvitationBody,
+        example='{"token": "svc_ci_..."}',
+        response=InvitationBody,
+        errors=(*KEYED, "secure_connection_required", "cross_origin_request"),
     ),
     console_route(
         kinds=(),

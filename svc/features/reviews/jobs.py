@@ -7,7 +7,7 @@ opens a review, writes five and its webhook event.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -66,10 +66,12 @@ def open_review(  # noqa: PLR0913  what is told, and to whom
     opened_by: str | None = None,
     *,
     notify: bool = True,
+    told: Sequence[EndpointKey] = (),
     trace: TraceContext | None = None,
 ) -> Reviewed:
     """Return the open review of the visitor and account of an event; create it for this event if there is none.
-    `entropy`: random bytes for its id; `notify`: whether to send webhooks about it, with the `trace`.
+    `entropy`: random bytes for its id; `notify`: whether to send webhooks about it, with the `trace`; `told`: see
+    `enqueue_about`.
     """
     raw_id = transaction.get(OPEN_CASES, number, case_of(event.environment, event.verdict.visitor_id, event.account_id))
     if raw_id is not None:
@@ -78,7 +80,7 @@ def open_review(  # noqa: PLR0913  what is told, and to whom
     for table, key in _rows_of(number, review):
         value: Any = review if table is REVIEWS else review.raw_id if table is OPEN_CASES else b""
         transaction.put(table, key, value)
-    queues = _tell(transaction, number, "review.opened", review, now_ms, trace) if notify else ()
+    queues = _tell(transaction, number, "review.opened", review, now_ms, trace, told) if notify else ()
     return Reviewed(review, queues, is_new=True)
 
 
@@ -184,6 +186,7 @@ def _tell(
     review: Review,
     at_ms: int,
     trace: TraceContext | None,
+    told: Sequence[EndpointKey] = (),
 ) -> tuple[EndpointKey, ...]:
     environment = webhook_environment(review.environment)
     event_id = derived_event_id(event_type, review.raw_id, at_ms)
@@ -193,7 +196,9 @@ def _tell(
         return None if event is None else facts_now(transaction, organization(transaction, number), event)
 
     row = review_row(review)
-    return enqueue_about(transaction, number, event_id, event_type, environment, row, at_ms, facts, trace=trace)
+    return enqueue_about(
+        transaction, number, event_id, event_type, environment, row, at_ms, facts, told=told, trace=trace
+    )
 
 
 def webhook_event_ids(review: Review) -> Iterator[bytes]:

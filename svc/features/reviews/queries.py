@@ -18,7 +18,7 @@ from svc.identify.tables import ACCOUNT_ERASURES, ERASURES, VISITOR_IDS
 from svc.identify.velocity.counts import ACCOUNT_ID, EnvironmentKind, account_digest
 from svc.kernel.store.snapshot import Snapshot, all_present
 from svc.kernel.values.ids import is_visitor_id
-from svc.kernel.values.ordered_ids import raw_ordered_id
+from svc.kernel.values.ordered_ids import ordered_id_ms, raw_ordered_id
 
 BEYOND_ALL = b"\xff" * 20
 """Above the 20 bytes of every id."""
@@ -51,6 +51,20 @@ def opened_review(snapshot: Snapshot, number: int, raw_id: bytes) -> Review:
 def _opened_reviews(snapshot: Snapshot, number: int, raw_ids: Iterable[bytes]) -> list[tuple[bytes, Review]]:
     rows = ((raw_id, snapshot.get(REVIEWS, number, raw_id)) for raw_id in raw_ids)
     return all_present(rows, lambda raw_id: f"the review {raw_id.decode()} is missing, and it is among the open ones")
+
+
+def first_open_reviews(snapshot: Snapshot, after: int, limit: int) -> list[tuple[int, int]]:
+    """Return (organization, when its oldest open review was opened in Unix ms) of the next `limit` organizations that
+    have one, above the number `after`. Each costs one seek.
+    """
+    found: list[tuple[int, int]] = []
+    while len(found) < limit:
+        key = next((key for key, _ in snapshot.scan(OPEN_REVIEWS, start=(after + 1,))), None)
+        if key is None:
+            break
+        after, raw_id = key
+        found.append((after, ordered_id_ms(raw_id)))
+    return found
 
 
 def reviews_below(

@@ -65,8 +65,8 @@ EventId = Annotated[str, Meta(examples=[AN_EVENT_ID], extra_json_schema=UUID_FOR
 Format = Annotated[
     WebhookFormat,
     about(
-        "`json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are one message for people, "
-        "unsigned.",
+        "`json` is the signed envelope. `slack`, `discord` and `teams` (an Adaptive Card) are messages for people, "
+        "unsigned, and one for an identification, whichever events it causes.",
         "json",
     ),
 ]

@@ -115,7 +115,12 @@ class Endpoint(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     @property
     def is_signed(self) -> bool:
         """Return whether deliveries to it are signed. If not, its secret was never shown to anybody."""
-        return self.format == "json"
+        return not self.is_chat
+
+    @property
+    def is_chat(self) -> bool:
+        """Return whether people read its deliveries: it gets one message for an identification (docs/adr/0224)."""
+        return self.format != "json"
 
 
 class Health(msgspec.Struct, frozen=True, array_like=True):

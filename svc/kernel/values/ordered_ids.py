@@ -6,7 +6,7 @@ import re
 from hashlib import blake2b
 from typing import Final, Literal
 
-from svc.kernel.values.encodings import base62
+from svc.kernel.values.encodings import LETTERS_AND_DIGITS, base62
 
 OrderedPrefix = Literal["rev", "note", "prop", "view"]
 _TIME_DIGITS: Final = 8
@@ -23,6 +23,14 @@ def ordered_id(prefix: OrderedPrefix, at_ms: int, entropy: bytes) -> str:
 def raw_ordered_id(text: str) -> bytes | None:
     """Return the 20 bytes of such an id, as they stand in keys; `None` for any other text."""
     return text.partition("_")[2].encode() if _ORDERED_ID.fullmatch(text) else None
+
+
+def ordered_id_ms(raw_id: bytes) -> int:
+    """Return the time in the 20 bytes of such an id, in Unix milliseconds."""
+    at_ms = 0
+    for letter in raw_id[:_TIME_DIGITS].decode():
+        at_ms = at_ms * len(LETTERS_AND_DIGITS) + LETTERS_AND_DIGITS.index(letter)
+    return at_ms
 
 
 def first_ordered_id(at_ms: int) -> bytes:

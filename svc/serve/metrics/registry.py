@@ -68,6 +68,7 @@ from svc.serve.metrics.usage import (
     attempt_samples,
     count_usage,
     largest_holdings,
+    oldest_open_review,
     webhook_samples,
 )
 from svc.workers.shared_memory import Counts, WorkerSlot
@@ -148,6 +149,13 @@ FLOODING = Metric(
 )
 LEVELS = Metric("svc_suspect_levels", "counter", "Identifications by suspect level; `none` = not scored.", ("level",))
 SIGNALS = Metric("svc_signals", "counter", "Triggers by signal: those that had a weight.", ("signal",))
+DECISIONS = Metric(
+    "svc_decisions", "counter", "Identifications by what a rule decided; `none` = no rule matched.", ("action",)
+)
+SHADOW_MATCHES = Metric(
+    "svc_shadow_matches", "counter", "Matches of rules in shadow mode, by what they would decide.", ("action",)
+)
+RULE_ERRORS = Metric("svc_rule_errors", "counter", "Evaluations of rules and of webhook filters that failed.")
 LOOKUPS = Metric(
     "svc_network_lookups", "counter", "Identifications by state of the network facts and reason.", ("state", "reason")
 )
@@ -157,6 +165,10 @@ NETWORK_AGE_SECONDS = Metric(
     "gauge",
     "Age of the built-in ranges, and of each file of network data in use, in whole days.",
     ("file", "kind"),
+)
+
+REVIEW_SECONDS = Metric(
+    "svc_review_oldest_open_seconds", "gauge", "How long the oldest open review has been open; 0 = none is."
 )
 
 RETENTION_DELETED = Metric("svc_retention_deleted", "counter", "Rows that retention deleted, by table.", ("table",))
@@ -235,6 +247,8 @@ class Stored(NamedTuple):
     space: StoreSpace
     share: float
     """Of the store, which one organization may use."""
+    oldest_review_ms: int | None
+    """When the oldest open review was opened (Unix ms); `None` where none is open."""
 
 
 class Metrics:
@@ -284,7 +298,8 @@ class Metrics:
         store = sources.store
         usage = await count_usage(store, sources.world.now_ms())
         share = await store.query(partial(share_in_force, store_share=sources.quotas.store_share))
-        return Stored(usage, await largest_holdings(store), await store.measured(), share)
+        held, space = await largest_holdings(store), await store.measured()
+        return Stored(usage, held, space, share, await oldest_open_review(store))
 
     def _families(self, stored: Stored | None) -> Iterator[Family]:
         for metric, values in self._samples(stored):
@@ -346,6 +361,8 @@ class Metrics:
         yield from holding_samples(stored.held, round(stored.share * sources.store.capacity_bytes()))
         yield from webhook_samples(sources.outbox.statistics(), space, stored.usage, now_ms)
         yield from credit_samples(sources.credit.statistics())
+        opened_ms = now_ms if stored.oldest_review_ms is None else stored.oldest_review_ms
+        yield REVIEW_SECONDS, one(max(0, now_ms - opened_ms) / 1000)
         yield RETENTION_LAST_SUCCESS, one(sources.retention.statistics().swept_at_ms / 1000)
         yield RECOUNTS, one(sources.recounted.organizations)
         yield from watch_samples(sources.watch)
@@ -409,6 +426,9 @@ def _identifications(counters: IdentificationStatistics) -> Samples:
     yield FLOODING, one(counters.flooding)
     yield LEVELS, by(counters.levels)
     yield SIGNALS, by(counters.signals)
+    yield DECISIONS, by(counters.decisions)
+    yield SHADOW_MATCHES, by(counters.shadow)
+    yield RULE_ERRORS, one(counters.rule_errors)
     yield LOOKUPS, counters.networks.items()
 
 

@@ -1,5 +1,5 @@
-"""What the store says of all its organizations at a scrape: the state of their webhooks, and the organizations that
-hold most; and the metrics of webhooks.
+"""What the store says of all its organizations at a scrape: the state of their webhooks, their oldest open review, and
+the organizations that hold most; and the metrics of webhooks.
 
 Some rows are read at a time, with checkpoints in between, so that a scrape delays nobody.
 """
@@ -13,7 +13,8 @@ from typing import NamedTuple, get_args
 
 import trio
 
-from svc.features.webhooks.queries import endpoint_overviews
+from svc.features.reviews.queries import first_open_reviews
+from svc.features.webhooks.queries import LEAPS, endpoint_overviews
 from svc.features.webhooks.records import EndpointStatus
 from svc.features.webhooks.sending.attempts import OutboxStatistics
 from svc.kernel.store.store import Store, StoreSpace
@@ -49,6 +50,22 @@ async def count_usage(store: Store, now_ms: int) -> UsageCounts:
         if len(found) < MAX_AT_ONCE:
             return usage
         after = found[-1].queue
+        await trio.lowlevel.checkpoint()
+
+
+async def oldest_open_review(store: Store) -> int | None:
+    """Return when the oldest open review of all organizations was opened (Unix ms); `None` if none is open. Reads some
+    organizations at a time, with checkpoints in between.
+    """
+    oldest: int | None = None
+    after = 0
+    while True:
+        found = await store.query(partial(first_open_reviews, after=after, limit=LEAPS))
+        opened_ms = [opened_ms for _, opened_ms in found]
+        oldest = min(opened_ms if oldest is None else (oldest, *opened_ms), default=None)
+        if len(found) < LEAPS:
+            return oldest
+        after = found[-1][0]
         await trio.lowlevel.checkpoint()
 
 

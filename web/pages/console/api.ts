@@ -44,7 +44,7 @@ async function failure(response: Response): Promise<ApiError> {
 }
 
 /** What is at `/console` itself. */
-const SIGNING_IN = ["session", "invitations", "sign-in"];
+const SIGNING_IN = ["session", "invitations", "invitations/read", "sign-in"];
 
 const MAX_TRIES = 5;
 const LONGEST_WAIT = 5;

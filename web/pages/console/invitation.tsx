@@ -1,21 +1,23 @@
 /** An invitation: who opens its link chooses a password and is a member from then on. */
 /** @jsxImportSource preact */
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { useAction } from "./state.js";
-import { Problem } from "./ui.js";
+import { useAction, useLoad } from "./state.js";
+import { Problem, Show, Time } from "./ui.js";
 import { who } from "./who.js";
-import type { Session } from "./wire.js";
+import type { Invited, Session } from "./wire.js";
 
 const SHORTEST = 12;
 const LONGEST = 256;
 
-export function Invitation({ session, onAccept, onLeave }: {
+export function Invitation({ session, read, onAccept, onLeave }: {
   /** That the browser has now, which accepting would end. */
   session: Session | undefined;
+  read: () => Promise<Invited>;
   onAccept: (password: string) => Promise<void>;
   onLeave: () => Promise<void>;
 }) {
   const { busy, error, run } = useAction(onAccept);
+  const invited = useLoad(read, []);
   const heading = useRef<HTMLHeadingElement>(null);
   useLayoutEffect(() => heading.current?.focus(), []);
   const send = (event: SubmitEvent) => {
@@ -26,18 +28,26 @@ export function Invitation({ session, onAccept, onLeave }: {
     repeated.setCustomValidity(password === again ? "" : "This is not the password above.");
     if (repeated.reportValidity()) void run(password);
   };
+  const leave = <button type="button" onClick={() => void onLeave()}>Not now</button>;
   return (
     <main class="signin" id="main">
       <h1 tabIndex={-1} ref={heading}>You are invited</h1>
-      <form class="card" onSubmit={send}>
-        <h2>Choose a password</h2>
-        <p>With it and your e-mail address you sign in from now on. Earlier passwords, codes and sessions end.</p>
-        {session && <p class="note">You are signed in to <strong>{session.organization.name}</strong> as {who(session)}; that session ends. Accept only an invitation that you expect.</p>}
-        <label class="field"><span>Password, {SHORTEST} characters at least</span><input name="password" type="password" required minLength={SHORTEST} maxLength={LONGEST} autocomplete="new-password" /></label>
-        <label class="field"><span>The same again</span><input name="again" type="password" required autocomplete="new-password" onInput={(event) => event.currentTarget.setCustomValidity("")} /></label>
-        <Problem error={error} />
-        <p class="buttons"><button class="primary" disabled={busy}>Accept the invitation</button> <button type="button" onClick={() => void onLeave()}>Not now</button></p>
-      </form>
+      <div class="card">
+        <Show of={invited}>{({ organization, email, name, role, expires_at }) => (
+          <form onSubmit={send}>
+            <h2>To {organization}</h2>
+            <p>For {name}, with the role <strong>{role}</strong>. The link works once, until <Time at={expires_at} />.</p>
+            {session && <p class="note">You are signed in to <strong>{session.organization.name}</strong> as {who(session)}; that session ends. Accept only an invitation that you expect.</p>}
+            <p>With this address and the password that you choose, you sign in from now on. Earlier passwords, codes and sessions end.</p>
+            <label class="field"><span>E-mail address</span><input name="email" type="email" readOnly value={email} autocomplete="username" /></label>
+            <label class="field"><span>Password, {SHORTEST} characters at least</span><input name="password" type="password" required minLength={SHORTEST} maxLength={LONGEST} autocomplete="new-password" /></label>
+            <label class="field"><span>The same again</span><input name="again" type="password" required autocomplete="new-password" onInput={(event) => event.currentTarget.setCustomValidity("")} /></label>
+            <Problem error={error} />
+            <p class="buttons"><button class="primary" disabled={busy}>Accept the invitation</button> {leave}</p>
+          </form>
+        )}</Show>
+        {invited.value === undefined && <p class="buttons">{leave}</p>}
+      </div>
     </main>
   );
 }

@@ -1,8 +1,11 @@
 /** How the member signs in: one-time codes, recovery codes and the password. Each change is proven by the password. */
 /** @jsxImportSource preact */
 import { useState } from "preact/hooks";
+import { many } from "./format.js";
+import { Qr } from "./qr.js";
 import { useAction, useConsole } from "./state.js";
 import { Copy, Problem } from "./ui.js";
+import type { Session } from "./wire.js";
 
 interface Offer {
   secret: string;
@@ -10,14 +13,17 @@ interface Offer {
 }
 
 /** What is shown: which form is open, the secret to confirm, or the recovery codes of the secret that was confirmed. */
-type Shown = "" | "codes" | "password" | Offer | string[];
+type Shown = "" | "codes" | "recovery" | "password" | Offer | string[];
 
 const SHORTEST = 12;
+/** What the button of the first form says: what comes next. */
+const NEXT = { codes: "Go on", recovery: "Make new ones", password: "Change" };
 
-export function Security({ has }: { has: boolean }) {
+export function Security({ member }: { member: NonNullable<Session["member"]> }) {
   const { api, notify } = useConsole();
   const [shown, show] = useState<Shown>("");
-  const [isSet, setIsSet] = useState(has);
+  const [isSet, setIsSet] = useState(member.has_totp);
+  const [left, setLeft] = useState(member.recovery_codes_left);
   const action = useAction(async (body: Record<string, FormDataEntryValue>) => {
     if (shown === "codes") show(await api.call<Offer>("POST", "totp", { body }));
     else if (shown === "password") {
@@ -25,17 +31,19 @@ export function Security({ has }: { has: boolean }) {
       show("");
       notify("Your password is changed. Your other sessions have ended.");
     } else {
-      const { recovery_codes } = await api.call<{ recovery_codes: string[] }>("POST", "totp/confirm", { body });
+      const { recovery_codes } = await api.call<{ recovery_codes: string[] }>("POST", shown === "recovery" ? "totp/recovery" : "totp/confirm", { body });
       setIsSet(true);
+      setLeft(recovery_codes.length);
       show(recovery_codes);
     }
   });
   if (shown === "")
     return (
       <>
-        <p>{isSet ? "You sign in with one-time codes." : "You sign in without one-time codes."}</p>
+        <p>{isSet ? `You sign in with one-time codes. ${many(left, "recovery code")} left.` : "You sign in without one-time codes."}</p>
         <p class="buttons">
           <button type="button" onClick={() => show("codes")}>{isSet ? "Use another authenticator" : "Set up one-time codes"}</button>
+          {isSet && <button type="button" onClick={() => show("recovery")}>New recovery codes</button>}
           <button type="button" onClick={() => show("password")}>Change password</button>
         </p>
       </>
@@ -43,7 +51,7 @@ export function Security({ has }: { has: boolean }) {
   if (Array.isArray(shown))
     return (
       <>
-        <p>From now on you sign in with a code. Keep these recovery codes where you find them without your phone: each signs you in once. They are shown this once.</p>
+        <p>You sign in with a code of your authenticator. Keep these recovery codes where you find them without your phone: each signs you in once in the place of a code. Former ones are void. They are shown this once.</p>
         <pre tabIndex={0}>{shown.join("\n")}</pre>
         <p class="buttons"><Copy text={shown.join("\n")} what="the recovery codes" /> <button type="button" onClick={() => show("")}>I have kept them</button></p>
       </>
@@ -56,7 +64,8 @@ export function Security({ has }: { has: boolean }) {
     <form onSubmit={send} key={String(shown)}>
       {typeof shown === "object" ? (
         <>
-          <p>Add this secret to your authenticator, or <a href={shown.url}>open it there</a>. It is shown this once.</p>
+          <p>Scan this with your authenticator, <a href={shown.url}>open it there</a>, or type the secret. It is shown this once.</p>
+          <Qr text={shown.url} says="QR code of the secret for your authenticator" />
           <p class="copyable"><code>{shown.secret.match(/.{1,4}/g)?.join(" ")}</code> <Copy text={shown.secret} what="the secret" /></p>
           <label class="field"><span>Code that it shows</span><input name="code" required inputMode="numeric" autocomplete="one-time-code" maxLength={16} /></label>
         </>
@@ -65,7 +74,7 @@ export function Security({ has }: { has: boolean }) {
       )}
       {shown === "password" && <label class="field"><span>New password, {SHORTEST} characters at least</span><input name="new_password" type="password" required minLength={SHORTEST} maxLength={256} autocomplete="new-password" /></label>}
       <Problem error={action.error} />
-      <p class="buttons"><button class="primary" disabled={action.busy}>{shown === "codes" ? "Go on" : shown === "password" ? "Change" : "Confirm"}</button> <button type="button" onClick={() => show("")}>Cancel</button></p>
+      <p class="buttons"><button class="primary" disabled={action.busy}>{typeof shown === "string" ? NEXT[shown] : "Confirm"}</button> <button type="button" onClick={() => show("")}>Cancel</button></p>
     </form>
   );
 }

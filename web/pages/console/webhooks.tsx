@@ -14,6 +14,9 @@ const TONES = { active: "low", paused: "", failing: "high" };
 const FORMATS: [string, string][] = [["json", "JSON, signed"], ["slack", "Slack message"], ["discord", "Discord message"], ["teams", "Microsoft Teams message"]];
 const AUDIENCES: [string, string][] = [["live", "live: production traffic"], ["test", "test: staging and development"]];
 
+/** What is ticked at first: everything for a program, and for people what somebody has to look at. */
+const FIRST = { program: ["identification.completed"], people: ["visitor.suspect", "review.opened"] };
+
 type Open = { is: "edit"; endpoint?: Endpoint } | { is: "rotate" | "delete"; endpoint: Endpoint } | { is: "secret" } & Issued;
 
 export function Webhooks() {
@@ -160,7 +163,11 @@ function Opened({ open, onClose, onDone }: { open: Open; onClose: () => void; on
 }
 
 function Edit({ endpoint, onClose, onSave }: { endpoint: Endpoint | undefined; onClose: () => void; onSave: (body: unknown) => Promise<void> }) {
-  const chosen = endpoint?.events ?? ["identification.completed"];
+  const [format, setFormat] = useState(endpoint?.format ?? "json");
+  const [ticked, setTicked] = useState<string[] | undefined>(endpoint?.events);
+  const isChat = format !== "json";
+  const chosen = ticked ?? (isChat ? FIRST.people : FIRST.program);
+  const tick = (one: string, is: boolean) => setTicked(is ? [...chosen, one] : chosen.filter((other) => other !== one));
   return (
     <Dialog title={endpoint ? "Edit the endpoint" : "Add an endpoint"} submit="Save" onClose={onClose} onSubmit={async (values) => {
       if (values.getAll("events").length === 0) throw new Error("Choose at least one event.");
@@ -176,12 +183,13 @@ function Edit({ endpoint, onClose, onSave }: { endpoint: Endpoint | undefined; o
       <Field label="Address" hint="https, on a public host."><input name="url" type="url" required maxLength={2048} placeholder="https://shop.example/webhooks" defaultValue={endpoint?.url} /></Field>
       <Field label="Description"><input name="description" maxLength={200} defaultValue={endpoint?.description} /></Field>
       <Field label="Traffic"><Choice name="environment" value={endpoint?.environment ?? "live"} options={AUDIENCES} /></Field>
-      <Field label="Format" hint="Messages for people are not signed. Use the address of an incoming webhook or workflow."><Choice name="format" value={endpoint?.format ?? "json"} options={FORMATS} /></Field>
+      <Field label="Format" hint="Messages for people are not signed. Use the address of an incoming webhook or workflow."><Choice name="format" value={format} options={FORMATS} onPick={setFormat} /></Field>
       <Field label="Filter" hint={'A condition as of a rule, such as score >= 60 && present("account.id"). Of identifications and reviews only those are sent of which it is true; all when it is empty.'}>
         <textarea name="filter" rows={3} maxLength={2000} spellcheck={false} defaultValue={endpoint?.filter} />
       </Field>
       <fieldset><legend>Events</legend>
-        {EVENTS.map((one) => <label key={one}><input type="checkbox" name="events" value={one} defaultChecked={chosen.includes(one)} /> {one}</label>)}
+        {isChat && <p class="quiet">One message for an identification, whichever of these it causes.</p>}
+        {EVENTS.map((one) => <label key={one}><input type="checkbox" name="events" value={one} checked={chosen.includes(one)} onChange={(event) => tick(one, event.currentTarget.checked)} /> {one}</label>)}
       </fieldset>
     </Dialog>
   );

@@ -7,11 +7,20 @@ export interface Session {
   organization: { id: string; name: string };
   role: Role;
   /** Whose it is: of one of the two. */
-  member?: { id: string; email: string; name: string; role: Role; has_totp: boolean; has_password: boolean };
+  member?: { id: string; email: string; name: string; role: Role; has_totp: boolean; has_password: boolean; recovery_codes_left: number };
   key?: { id: string; name: string; role: Role; last4: string };
   region: string;
   expires_at: string;
   idle_minutes: number;
+}
+
+/** To what an invitation is, and whom. */
+export interface Invited {
+  organization: string;
+  email: string;
+  name: string;
+  role: Role;
+  expires_at: string;
 }
 
 /** By what members may sign in beside a password. */

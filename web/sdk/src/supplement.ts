@@ -82,9 +82,23 @@ interface Gpu {
   requestAdapter(): Promise<{ info?: Record<string, string> } | null>;
 }
 
+const UNMASKED_RENDERER = 0x9246;
+
+/** Whether the browser draws by a GPU. Where it does not, there is no adapter, and Chromium warns of that on the page's console. */
+function hasGpu(): boolean {
+  const drawn = document.createElement("canvas").getContext("webgl", { failIfMajorPerformanceCaveat: true });
+  if (!drawn) return false;
+  // Firefox names it without the extension, and warns of that.
+  const masked = String(drawn.getParameter(drawn.RENDERER));
+  const isMasked = masked === "WebKit WebGL" && drawn.getExtension("WEBGL_debug_renderer_info");
+  const renderer = isMasked ? String(drawn.getParameter(UNMASKED_RENDERER)) : masked;
+  drawn.getExtension("WEBGL_lose_context")?.loseContext();
+  return !/swiftshader|llvmpipe|softpipe|basic render/i.test(renderer);
+}
+
 async function webgpu(): Promise<Record<string, unknown> | undefined> {
   const gpu = (navigator as Navigator & { gpu?: Gpu }).gpu;
-  if (!gpu) return undefined;
+  if (!gpu || !hasGpu()) return undefined;
   const info = (await gpu.requestAdapter())?.info;
   return (
     info && {

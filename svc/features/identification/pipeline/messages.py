@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 from copy import deepcopy
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import msgspec
 
 from svc.features.identification.transaction import Recorded
 from svc.identify.identification import Assessment, Duplicate, Identified, Refused, Submission
+from svc.identify.model import RULE_ACTIONS, Level
+from svc.identify.scoring.signals import CATALOGUE
 from svc.kernel.limits.quotas import QUOTAS, Quota
 from svc.kernel.limits.ratelimit import Bound
 from svc.kernel.work.mailbox import Reply
@@ -86,6 +88,7 @@ class Assessed(NamedTuple):
 BANDS = ((100, "100"), (95, "95-99"), (90, "90-94"), (85, "85-89"), (0, "0"))
 """Where confidences begin, and what they are counted as."""
 NOT_SCORED = "none"
+NOT_DECIDED = "none"
 NEWS_S = 60.0
 """How long nothing is logged again of an organization that goes on being refused."""
 
@@ -95,10 +98,20 @@ class IdentificationStatistics(msgspec.Struct):
 
     matched: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter[tuple[str, str]])
     """By how the visitor was found or why it was not, and by band of confidence."""
-    levels: Counter[str] = msgspec.field(default_factory=Counter[str])
+    levels: Counter[str] = msgspec.field(
+        default_factory=lambda: Counter(dict.fromkeys((*get_args(Level), NOT_SCORED), 0))
+    )
     """By suspect level; `NOT_SCORED` without one."""
-    signals: Counter[str] = msgspec.field(default_factory=Counter[str])
+    signals: Counter[str] = msgspec.field(default_factory=lambda: Counter(dict.fromkeys(CATALOGUE, 0)))
     """Triggers, by signal: those with a weight in force."""
+    decisions: Counter[str] = msgspec.field(
+        default_factory=lambda: Counter(dict.fromkeys((*RULE_ACTIONS, NOT_DECIDED), 0))
+    )
+    """By what a rule decided; `NOT_DECIDED` where none matched."""
+    shadow: Counter[str] = msgspec.field(default_factory=lambda: Counter(dict.fromkeys(RULE_ACTIONS, 0)))
+    """Matches of rules in shadow mode, by what they would have decided."""
+    rule_errors: int = 0
+    """Evaluations of rules and of webhook filters that failed."""
     networks: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter[tuple[str, str]])
     """By state of the network facts, and the reason where there are none."""
     duplicates: int = 0
@@ -131,6 +144,11 @@ class IdentificationCounters:
         counted.levels[verdict.suspect_level or NOT_SCORED] += 1
         for fired in verdict.signals or ():
             counted.signals[fired.signal] += 1
+        counted.decisions[NOT_DECIDED if verdict.decision is None else verdict.decision.action] += 1
+        if recorded.event is not None:
+            for match in recorded.event.shadow:
+                counted.shadow[match.action] += 1
+            counted.rule_errors += len(recorded.event.rule_errors)
         counted.flooding += recorded.flooding
 
     def is_news(self, organization: int, now_s: float) -> bool:

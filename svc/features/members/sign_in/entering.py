@@ -86,6 +86,7 @@ class SessionMember(msgspec.Struct, frozen=True):
     name: MemberName
     role: SessionRole
     has_totp: Annotated[bool, about("Whether it needs a one-time code beside its password.", True)]
+    recovery_codes_left: Annotated[int, about("Recovery codes that it has not used.", 9)]
     has_password: Annotated[bool, about("Whether it can sign in by a password.", True)]
 
 
@@ -165,10 +166,14 @@ def shown_session(caller: Caller, session: Session, region: str) -> SessionBody:
     """Return a session of the caller, which has a role."""
     organization, key, member = caller.organization, caller.key, caller.member
     assert key.role is not None, "members and management keys have a role"
+    shown = UNSET
+    if member is not None:
+        left, has_password = len(member.recovery), member.password is not None
+        shown = body_of(SessionMember, member, recovery_codes_left=left, has_password=has_password)
     return SessionBody(
         organization=SessionOrganization(organization.id, organization.name),
         role=key.role,
-        member=UNSET if member is None else body_of(SessionMember, member, has_password=member.password is not None),
+        member=shown,
         key=SessionKey(key.id, key.name, key.role, key.last4) if member is None else UNSET,
         region=region,
         expires_at=timestamp(session.expires_at_ms),

@@ -77,11 +77,17 @@ def _plain(value: Any, most: int) -> str:
 
 def _completed(data: Data) -> _Said:
     who = "New visitor" if data.get("visitor_is_new") else "Visitor"
-    return _Said(f"{who} identified", _of_event(data), _event(data), _tone(data))
+    return _Said(f"{who} identified{_for_review(data)}", _of_event(data), _event(data), _tone(data))
 
 
 def _suspect(data: Data) -> _Said:
-    return _Said("Suspicious visitor", _of_event(data), _event(data), _tone(data))
+    return _Said(f"Suspicious visitor{_for_review(data)}", _of_event(data), _event(data), _tone(data))
+
+
+def _for_review(data: Data) -> str:
+    """Return the words for an event whose decision has a review open: its opening has no message of its own."""
+    decision: Data = data.get("decision") or {}
+    return ", for review" if decision.get("action") == "review" else ""
 
 
 def _event(data: Data) -> str:

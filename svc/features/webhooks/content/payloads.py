@@ -175,6 +175,8 @@ OF_IDENTIFICATION: dict[EventType, Arising] = {
     "identification.completed": Arising(_always, _completed),
     "visitor.suspect": Arising(_is_suspect, suspect),
 }
-"""By type (decisions 8.9). Their ids follow from the request id, by which erasure and inspection find them."""
+"""By type (decisions 8.9), what says most last. Their ids follow from the request id, by which erasure and inspection
+find them.
+"""
 FILTERED: frozenset[EventType] = frozenset({*OF_IDENTIFICATION, "review.opened", "review.closed"})
 """Types to which the filter of an endpoint applies; others go out whatever it says (decisions 16.2)."""

@@ -140,12 +140,16 @@ def enqueue_about(  # noqa: PLR0913  an event, field by field
     at_ms: int,
     facts: Callable[[], Facts | None],
     *,
+    told: Sequence[EndpointKey] = (),
     trace: TraceContext | None = None,
 ) -> tuple[EndpointKey, ...]:
     """Queue an event about an identification, as `enqueue` does, for endpoints whose filter is true for its `facts`. If
     the facts are deleted, no filter is true. The webhook event has an id of its own, by which it can be found again.
+
+    `told`: endpoints that get an event of this identification from this transaction; chats among them get no other.
     """
-    to: Sequence[Registered] = subscribers(transaction, organization, environment, event_type)
+    subscribed = subscribers(transaction, organization, environment, event_type)
+    to: Sequence[Registered] = [found for found in subscribed if not (found.endpoint.is_chat and found.queue in told)]
     if any(found.endpoint.filter is not None for found in to):
         known = facts()
         to = (
@@ -169,8 +173,8 @@ def enqueue_identification(
     endpoints: Sequence[Registered],
 ) -> tuple[EndpointKey, ...]:
     """Queue `identification.completed`, and `visitor.suspect` if the score reaches the threshold (decisions 8.9), for
-    those of `endpoints` that subscribe to it. Return the endpoint queues to wake after the commit. `endpoints`: the
-    result of `identification_receivers`; `owner`: the organization.
+    those of `endpoints` that subscribe to it; to chats that subscribe to both, the latter alone. Return the endpoint
+    queues to wake after the commit. `endpoints`: the result of `identification_receivers`; `owner`: the organization.
 
     It writes one row for each event, and two for each endpoint that it goes to: 42 rows at most.
     """
@@ -179,8 +183,13 @@ def enqueue_identification(
     number, request_id = submission.organization, submission.request_id
     environment = webhook_environment(submission.environment)
     queues: set[EndpointKey] = set()
-    for event_type in identification_types(event, threshold):
-        to = [found for found in endpoints if subscribes(found.endpoint, environment, event_type)]
+    for event_type in reversed(identification_types(event, threshold)):  # what says most comes first
+        to = [
+            found
+            for found in endpoints
+            if subscribes(found.endpoint, environment, event_type)
+            and not (found.endpoint.is_chat and found.queue in queues)
+        ]
         if to:
             data = OF_IDENTIFICATION[event_type].data(event, request_id, threshold)
             event_id = identification_event_id(event_type, request_id)

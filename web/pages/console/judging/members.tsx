@@ -9,7 +9,7 @@ const ROLES: [Role, string][] = [
   ["admin", "admin: everything"],
   ["developer", "developer: keys, webhooks and lists"],
   ["analyst", "analyst: labels, reviews, notes and entries of lists"],
-  ["viewer", "viewer: looks"],
+  ["viewer", "viewer: reads, and changes nothing"],
 ];
 type Open = { is: "invite" } | { is: "link"; url: string; member: Member; until: string } | { is: "role" | "remove"; member: Member };
 interface Invited {
@@ -42,9 +42,8 @@ function All() {
       cell: (member) => (
         <div class="buttons">
           <Button admin kind="small" name={`Change the role of ${member.name}`} onClick={() => setOpen({ is: "role", member })}>Role</Button>
-          {member.status === "invited"
-            ? <Button admin kind="small" name={`Invite ${member.name} again`} onClick={() => api.manage<Invited>("POST", `members/${member.id}/invitation`).then((made) => done(linked(made)), (error: Error) => notify(error.message))}>New link</Button>
-            : <Button admin kind="small" name={`${member.status === "suspended" ? "Let in" : "Suspend"} ${member.name}`} onClick={() => act(() => api.manage("PATCH", `members/${member.id}`, { status: member.status === "suspended" ? "active" : "suspended" }), member.status === "suspended" ? "May sign in again." : "Suspended: signed out everywhere.")}>{member.status === "suspended" ? "Let in" : "Suspend"}</Button>}
+          {member.status !== "suspended" && <Button admin kind="small" name={`Invite ${member.name} again`} onClick={() => api.manage<Invited>("POST", `members/${member.id}/invitation`).then((made) => done(linked(made)), (error: Error) => notify(error.message))}>New link</Button>}
+          {member.status !== "invited" && <Button admin kind="small" name={`${member.status === "suspended" ? "Let in" : "Suspend"} ${member.name}`} onClick={() => act(() => api.manage("PATCH", `members/${member.id}`, { status: member.status === "suspended" ? "active" : "suspended" }), member.status === "suspended" ? "May sign in again." : "Suspended: signed out everywhere.")}>{member.status === "suspended" ? "Let in" : "Suspend"}</Button>}
           <Button admin kind="small danger" name={`Remove ${member.name}`} onClick={() => setOpen({ is: "remove", member })}>Remove</Button>
         </div>
       ),
@@ -65,7 +64,7 @@ function All() {
       )}
       {open?.is === "link" && (
         <Dialog title={`The link for ${open.member.name}`} submit="I have it" onClose={() => setOpen(undefined)}>
-          <p>Hand it over by a way that you trust. It works once, until <Time at={open.until} />, and is not shown again.</p>
+          <p>Hand it over by a way that you trust. It works once, until <Time at={open.until} />, and is not shown again.{open.member.status === "active" && " With it this member chooses a new password and sets up codes anew; until then the old ones are good."}</p>
           <p class="secret"><code>{open.url}</code> <Copy text={open.url} what="the link" /></p>
         </Dialog>
       )}

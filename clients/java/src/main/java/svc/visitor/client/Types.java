@@ -537,7 +537,8 @@ public final class Types {
 
     /**
      * {@code json} is the signed envelope. {@code slack}, {@code discord} and {@code teams} (an Adaptive Card) are
-     * one message for people, unsigned. Default: {@code "json"}.
+     * messages for people, unsigned, and one for an identification, whichever events it causes. Default: {@code
+     * "json"}.
      */
     public String format() {
       return textAt("format");
@@ -4282,7 +4283,7 @@ public final class Types {
 
     /**
      * {@code json} is the signed envelope. {@code slack}, {@code discord} and {@code teams} (an Adaptive Card) are
-     * one message for people, unsigned.
+     * messages for people, unsigned, and one for an identification, whichever events it causes.
      */
     public String format() {
       return textAt("format");
@@ -4457,7 +4458,7 @@ public final class Types {
 
     /**
      * {@code json} is the signed envelope. {@code slack}, {@code discord} and {@code teams} (an Adaptive Card) are
-     * one message for people, unsigned.
+     * messages for people, unsigned, and one for an identification, whichever events it causes.
      */
     public String format() {
       return textAt("format");

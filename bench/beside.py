@@ -15,7 +15,7 @@ import selectors
 import signal
 import statistics
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -66,9 +66,9 @@ def identification(key: str, chance: random.Random, tag: str = "") -> bytes:
     return request("POST", "/api/v1/identify", key, body, chance)
 
 
-def asking(connections: Sequence[Sequence[bytes]], *, patient: bool = False) -> Attack:
-    """Connections that each ask any of their requests; after a 429 at once, or `patient` a second later."""
-    return partial(_ask, connections, patient)
+def asking(connections: Sequence[Sequence[bytes]]) -> Attack:
+    """Connections that each ask any of their requests, after a 429 at once."""
+    return partial(_ask, connections)
 
 
 @contextmanager
@@ -92,11 +92,10 @@ def attacked(port: int, attack: Attack, settle_s: float = 2) -> Generator[dict[s
         process.join()
 
 
-def _ask(connections: Sequence[Sequence[bytes]], patient: bool, port: int, told: Connection) -> None:
+def _ask(connections: Sequence[Sequence[bytes]], port: int, told: Connection) -> None:
     os.nice(5)
     chance, outcomes = random.Random(1), Counter[str]()
     selector = selectors.DefaultSelector()
-    waiting: deque[tuple[float, Client, Sequence[bytes]]] = deque()
     stopped: list[bool] = []
     signal.signal(signal.SIGTERM, lambda *_: stopped.append(True))
     parent, began = os.getppid(), time.perf_counter()
@@ -109,19 +108,13 @@ def _ask(connections: Sequence[Sequence[bytes]], patient: bool, port: int, told:
     for requests in connections:
         connect(requests)
     while not stopped and os.getppid() == parent:
-        while waiting and waiting[0][0] <= time.perf_counter():
-            _, client, requests = waiting.popleft()
-            client.send(chance.choice(requests))
         for key, _ in selector.select(timeout=0.05):
             client, requests = key.data
             try:
                 status = client.receive()
                 if status is not None:
                     outcomes[str(status)] += 1
-                    if status == 429 and patient:
-                        waiting.append((time.perf_counter() + 1, client, requests))
-                    else:
-                        client.send(chance.choice(requests))
+                    client.send(chance.choice(requests))
             except OSError:
                 outcomes["closed"] += 1
                 selector.unregister(client.socket)
@@ -168,17 +161,9 @@ def honest(server: Server, key: str, seconds: float, rate: float = RATE, *, fres
 
 
 def compare(
-    server: Server,
-    attacks: Mapping[str, Attack],
-    measure: Callable[[], Spell],
-    rounds: int,
-    *,
-    settle_s: float = 2,
-    pause_s: float = 0,
+    server: Server, attacks: Mapping[str, Attack], measure: Callable[[], Spell], rounds: int, *, settle_s: float = 2
 ) -> None:
-    """Print honest times beside each attack, and without. `settle_s`: from its beginning to the measuring; `pause_s`:
-    before the quiet spell after one.
-    """
+    """Print honest times beside each attack, and without. `settle_s`: from its beginning to the measuring."""
     measure()
     print(
         f"{'':22}{'quiet p50':>10}{'p99':>8}{'attacked':>10}{'p99':>8}{'p50 x':>8}{'p99 x':>8}"
@@ -191,7 +176,6 @@ def compare(
             with attacked(server.port, attack, settle_s) as rates:
                 during = measure()
                 descriptors, memory = server.descriptors(), memory_mib(server.process.pid)
-            time.sleep(pause_s)
             after = measure()
             p50, p99 = (before.p50_ms + after.p50_ms) / 2, (before.p99_ms + after.p99_ms) / 2
             ratios.setdefault(name, []).append((during.p50_ms / p50, during.p99_ms / p99))

@@ -40,7 +40,7 @@ from svc.identify.identification import Submission
 from svc.identify.matching import Statistics
 from svc.identify.model import RequestFacts
 from svc.identify.tables import (
-    ADDRESS_HISTORY,
+    ADDRESSES,
     BLOCKS,
     DEFERRED_REPORTS,
     DOCUMENTS,
@@ -49,7 +49,6 @@ from svc.identify.tables import (
     EVENTS,
     IDEMPOTENCY,
     REPORT_FINGERPRINTS,
-    VISITOR_HISTORY,
     VISITOR_IDS,
     VISITORS,
 )
@@ -88,7 +87,7 @@ PARTS = (
     Part("index of events", (EVENT_TAIL, EVENT_SEGMENTS), "identification", 30),
     Part("replay memory", (REPORT_FINGERPRINTS,), "identification", 60),
     Part("idempotency key", (IDEMPOTENCY,), "identification", 1.25),
-    Part("history", (VISITOR_HISTORY, ADDRESS_HISTORY), "identification", 2),
+    Part("address", (ADDRESSES,), "identification", 60),
     Part("ledger", (LEDGER,), "identification", 0),
     Part("webhook event", (WEBHOOK_EVENTS,), "delivery", 30),
     Part("delivery and attempt", OF_DELIVERIES, "delivery", 30),

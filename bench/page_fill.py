@@ -21,7 +21,9 @@ import msgspec
 
 from bench.page_events import CYCLE, PRICE, Arrived, Events, Rows, add_row, event, row
 from svc.identify.events.hour_counts import NOTHING, HourCounts, sum_of
-from svc.identify.history.evidence import AddressHistory, VisitorHistory
+from svc.identify.history.activity import AddressActivity, VisitorActivity
+from svc.identify.history.days import VisitorHistory
+from svc.identify.history.evidence import DAY_S
 from svc.identify.matching import EMPTY_BLOCK, Block, BlockKey, Features, block_keys
 from svc.identify.matching.blocks import TOKEN, token_key
 from svc.identify.matching.parameters import BLOCK_LENGTH
@@ -30,7 +32,9 @@ from svc.identify.matching.visitor import first_record
 from svc.identify.network.facts import Country, Known
 from svc.identify.network_data.lists import COUNTRY_NAMES
 from svc.identify.records import Event, Idempotency
-from svc.identify.tables import ADDRESS_HISTORY, BLOCKS, HOURS, IDEMPOTENCY, VISITOR_HISTORY, VISITOR_IDS, VISITORS
+from svc.identify.tables import ACCOUNTS, ADDRESSES, BLOCKS, HOURS, IDEMPOTENCY, VISITOR_IDS, VISITORS
+from svc.identify.velocity.counts import EMPTY, LONGEST_S, Counts, Velocity, VelocityRow
+from svc.identify.velocity.record import AccountRecord, KnownVisitor
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.tenants.jobs import add
 from svc.kernel.tenants.tables import BALANCES
@@ -47,6 +51,7 @@ CHUNK = 200_000
 VISITOR_CHUNKS = 5
 """At least, so that pages of rows at random places are split as in service, and not filled in order."""
 _NOBODY = "!" * 20
+_HISTORY = VisitorHistory(((EPOCH_MS // 600_000, 1),), ((1 << 60, 1),), (("GB", 1),), 1, EPOCH_MS // DAY_MS)
 _ORGANIZATION = (1).to_bytes(4)
 
 
@@ -76,6 +81,8 @@ class Plan(NamedTuple):
     events: int
     tagged: float
     """Share of the events that have a tag, which is their visitor's own."""
+    accounts: bool
+    """Whether each visitor has an account of its own."""
     in_time: bool
     """Whether nonces and idempotency keys are UUIDv7, or random."""
     models: Sequence[Features]
@@ -102,7 +109,7 @@ class Filler:
     def __init__(self, chance: random.Random, plan: Plan) -> None:
         self._chance = chance
         self._plan = plan
-        self._models = _models(plan.models)
+        self._models = _models(plan.models, plan)
         self._shared: dict[BlockKey, Block] = {}
         self._countries = [
             Countries().find(IPv4Address(f"81.{second}.{third}.1")).country
@@ -137,6 +144,7 @@ class Filler:
         randbytes, choice = self._chance.randbytes, self._chance.choice
         seeds = [crc32(table.name.encode()) for table in (VISITORS, VISITOR_IDS, BLOCKS)]
         records, ids, blocks = (rows[table.name] for table in (VISITORS, VISITOR_IDS, BLOCKS))
+        activity = _activity(self._plan)
         for number in numbers:
             if number in self._plan.taken:
                 continue
@@ -149,6 +157,11 @@ class Filler:
             ids.append(row(seeds[1], VISITOR_IDS.key.pack(1, raw_id), number.to_bytes(8)))
             block = Block(1.0, (number,)).pack()
             blocks.append(row(seeds[2], _ORGANIZATION + token_key(token), block))
+            period, at_s = EPOCH_MS // 1000 // LONGEST_S, EPOCH_MS // 1000 - DAY_S
+            add_row(rows, ADDRESSES, (1, period, self._chance.getrandbits(64)), AddressActivity(activity))
+            if self._plan.accounts:
+                account = AccountRecord(at_s, at_s, (KnownVisitor(number, at_s, at_s),), activity)
+                add_row(rows, ACCOUNTS, (1, 0, self._chance.getrandbits(64)), account)
             for kind in model.own:
                 blocks.append(row(seeds[2], kind + randbytes(8), block))
             for key in model.shared:
@@ -160,16 +173,9 @@ class Filler:
         times_ms = [EPOCH_MS - DAYS * DAY_MS * (of_all - place) // of_all for place in places]
         arrived = [Arrived(at_ms, at_ms.to_bytes(6) + b"\x70" + chance.randbytes(9)) for at_ms in times_ms]
         rows = self._events.rows(arrived, [(self._digest(at_ms), chance.getrandbits(64)) for at_ms in times_ms])
-        yesterday_ms = (EPOCH_MS // DAY_MS - 1) * DAY_MS
-        history = VisitorHistory(((EPOCH_MS // 600_000, 1),), ((1 << 60, EPOCH_MS // 1000),), (("GB", 1),), 1)
         for at_ms, request_id in arrived:
             if at_ms >= EPOCH_MS - DAY_MS:
                 add_row(rows, IDEMPOTENCY, (1, self._digest(at_ms)), Idempotency(request_id, at_ms))
-            if at_ms >= yesterday_ms:
-                visitor = self._visitor()
-                address_history = AddressHistory((visitor,), ("GB",), 1)
-                add_row(rows, VISITOR_HISTORY, (1, at_ms // DAY_MS, visitor), history)
-                add_row(rows, ADDRESS_HISTORY, (1, at_ms // DAY_MS, chance.getrandbits(64)), address_history)
         return rows
 
     def _visitor(self) -> int:
@@ -182,13 +188,15 @@ class Filler:
     def _event(self) -> Event:
         chance, visitor = self._chance, self._visitor()
         address = chance.getrandbits(22).to_bytes(3)
-        return event(
+        made = event(
             self._visitor_id(visitor),
             ip=f"81.{address[0]}.{address[1]}.{address[2]}",
             country=chance.choice(self._countries),
             tag=f"account {visitor}" if chance.random() < self._plan.tagged else None,
             fired=chance.random() < 0.1,
         )
+        account = f"user {visitor}" if self._plan.accounts else None
+        return msgspec.structs.replace(made, account_id=account, velocity=_velocity(self._plan))
 
     def _visitor_id(self, number: int) -> str:
         """The same for the same number; visitors came one after the other in these days."""
@@ -200,7 +208,22 @@ class Filler:
         return (at_ms.to_bytes(6) if self._plan.in_time else self._chance.randbytes(6)) + self._chance.randbytes(10)
 
 
-def _models(devices: Sequence[Features]) -> list[Model]:
+def _activity(plan: Plan) -> VelocityRow:
+    """Of a visitor with as many events as each has on the average: with one address, one country, and one account."""
+    row, others = EMPTY, (1 if plan.accounts else None, 2, 3)
+    for each in range(plan.events // plan.visitors):
+        row = row.with_event(EPOCH_MS // 1000 - 2 * each * DAY_S, others)
+    return row
+
+
+def _velocity(plan: Plan) -> Velocity:
+    """As an event has it. It says that no row counts the event: those made here have other times."""
+    once = (1, 1, 10)
+    visitor, address = Counts(once, (once, once, once)), Counts(once, (once, once))
+    return Velocity(visitor, visitor if plan.accounts else None, address, is_counted=False)
+
+
+def _models(devices: Sequence[Features], plan: Plan) -> list[Model]:
     """Of devices with a token. A kind of block is shared where less than half of them have a key of their own; that of
     the token never is.
     """
@@ -212,7 +235,8 @@ def _models(devices: Sequence[Features]) -> list[Model]:
     made: list[Model] = []
     for features, of_one, others in zip(devices, keys, shared, strict=True):
         record = first_record(msgspec.structs.replace(features, token_is_new=False), EPOCH_MS - DAY_MS)
-        record = msgspec.structs.replace(record, visitor_id=_NOBODY)
+        lately = VisitorActivity(_activity(plan), history=_HISTORY).pack()
+        record = msgspec.structs.replace(record, visitor_id=_NOBODY, activity=lately)
         before, _, rest = VISITORS.value.encode(record).partition(_NOBODY.encode())
         between, _, after = rest.partition((features.token | CAME_BACK).to_bytes(8, "little"))
         own = tuple(_ORGANIZATION + key[:1] for key in of_one if key not in others and key[0] != TOKEN)

@@ -57,13 +57,14 @@ class Visits:
         seed: int,
         in_time: bool,
         web_sdk: bool = False,
+        accounts: bool = False,
     ) -> None:
         self.chance = random.Random(seed)
         """Of what is in the store."""
         self._visiting = random.Random(seed)
         """The same draws for a store of any size."""
         self._in_time = in_time
-        self._web_sdk = web_sdk
+        self._web_sdk, self._accounts = web_sdk, accounts
         self._world = World(lambda: EPOCH_MS, self.chance.randbytes, World.real().run_sync)
         self._directory = directory
         self._statistics = Statistics()
@@ -93,7 +94,7 @@ class Visits:
         self._take_numbers(visitors)
         if visitors > devices:
             models = [self._features(FIRST_MODEL + number) for number in range(min(MODELS, visitors))]
-            filler = Filler(self.chance, Plan(visitors, taken, events, TAGGED, self._in_time, models))
+            filler = Filler(self.chance, Plan(visitors, taken, events, TAGGED, self._accounts, self._in_time, models))
             began = time.perf_counter()
             for number, rows in enumerate(filler.chunks(), 1):
                 self.put(rows)
@@ -161,6 +162,7 @@ class Visits:
             key_id="key_0123456789abcdefGHIJ",
             sdk_version="0.2.0",
             origin="https://shop.example",
+            account_id=f"user {device}" if self._accounts else None,
             tag=f"account {device}" if chance.random() < TAGGED else None,
             idempotency=ordered_digest(key, blake2b(key.encode(), digest_size=16).digest()),
             facts=RequestFacts(ip=f"81.{chance.randrange(64)}.{chance.randrange(256)}.{chance.randrange(256)}"),

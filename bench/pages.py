@@ -8,9 +8,10 @@ take turns, group by group, so that what else the machine does meets all of them
 handed to the kernel (`/proc/self/io`), and by table the pages that differ between two commits (`page_changes`).
 
     python -m bench.pages [--visitors 0 100000 1000000] [--events 10] [--groups 60] [--group 20] [--returning 0.7]
-        [--random-ids] [--web-sdk] [--seed 1] [--scratch DIR] [--json FILE]
+        [--random-ids] [--web-sdk] [--accounts] [--seed 1] [--scratch DIR] [--json FILE]
 
 A visitor has `--events`. `--random-ids`: nonces and idempotency keys are no UUIDv7. `--web-sdk`: reports of 20 kB.
+`--accounts`: each visitor has one.
 """
 
 from __future__ import annotations
@@ -113,7 +114,14 @@ def fill(directory: Path, visitors: int, events: int, options: argparse.Namespac
     began = time.perf_counter()
     devices = round(1.1 * options.returning * options.group * (options.groups + WARM_UP))
     visits = Visits(
-        directory, visitors, events, devices, seed=options.seed, in_time=not options.random_ids, web_sdk=options.web_sdk
+        directory,
+        visitors,
+        events,
+        devices,
+        seed=options.seed,
+        in_time=not options.random_ids,
+        web_sdk=options.web_sdk,
+        accounts=options.accounts,
     )
     print(f"{visitors:,} visitors and {events:,} events made in {time.perf_counter() - began:.0f} s", flush=True)
     return visits

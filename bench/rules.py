@@ -1,30 +1,19 @@
-"""What conditions cost: beside what the model says, in an identification, and to those who share the service.
+"""What conditions cost beside what the model says: those drawn from the grammar (`bench.condition_grammar`), of the
+largest events that there can be. Printed is how much of the CPU that its price stands for each took, and what the
+greatest ruleset that can be saved takes of an event. A search: what it finds beyond 1 is a fault of
+`svc.features.rules.language.cost`. What rules add to an identification, `bench.stages --profile full` measures.
 
-- `model`: conditions drawn from the grammar (`bench.condition_grammar`), asked about the largest events that there can
-  be; how much of the CPU that its price stands for each took, and what the greatest rulesets that can be saved take of
-  an event. A search: what it finds beyond 1 is a fault of `svc.features.rules.language.cost`.
-- `events`: an evaluation of 0 to 100 ordinary rules.
-- `service`: twenty organizations on two workers preview the greatest ruleset over their events, save rulesets, add
-  entries, or identify with it in force; an honest organization identifies beside them (`bench.beside`).
-
-    python -m bench.rules [--only PART...] [--conditions 20000] [--seed 1] [--seconds 6.0] [--rounds 2]
+    python -m bench.rules [--conditions 20000] [--seed 1]
 """
 
 from __future__ import annotations
 
-import json
 import random
-import tempfile
 import time
-from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
-from bench.beside import Attack, asking, compare, honest, identification, request
 from bench.condition_grammar import conditions
-from bench.load import Client
 from bench.measures import quantile
-from bench.serving import PAGE, Server, issue, organization, svc
 from bench.usage import read_options
 from svc.features.rules.checking import check_rules
 from svc.features.rules.language.conditions import Condition, known
@@ -33,9 +22,6 @@ from svc.features.rules.language.values import Evaluation, Values
 from svc.features.rules.ruleset import Rule
 from svc.identify.scoring.signals import CATALOGUE
 
-ORGANIZATIONS = 20
-EVENTS = 300
-"""Of each of the attackers."""
 LISTS = {"blocked_visitors": 0, "trusted_visitors": 0}
 _FULL = {"1h": 64, "24h": 64, "30d": 64}
 _KINDS = {
@@ -129,7 +115,7 @@ def time_of(rules: list[Rule], values: dict[str, Any]) -> float:
     return (time.perf_counter() - began) * 1e3
 
 
-def model(seed: int, count: int) -> list[Rule]:
+def model(seed: int, count: int) -> None:
     texts = [text for text in conditions(seed, count) if known(text).units <= BUDGET]
     asked = [ask(text) for text in texts]
     ratios = sorted(one.ratio for one in asked)
@@ -143,111 +129,11 @@ def model(seed: int, count: int) -> list[Rule]:
     for letters, values in LARGEST.items():
         times = sorted(time_of(rules, values) for _ in range(21))
         print(f"greatest ruleset, {len(rules)} rules, tag of {letters!r}: {times[0]:.2f} ms, median {times[10]:.2f}")
-    return rules
-
-
-ORDINARY = (
-    'action == "sign_up" && (velocity.visitor.accounts["24h"] >= 3 || "incognito" in signals)',
-    'action == "sign_up" && velocity.address.accounts["1h"] >= 10',
-    'velocity.account.visitors["30d"] > 6 && velocity.account.countries["30d"] > 1',
-    'action == "log_in" && "account_new_device" in signals && present("address.anonymity_network")',
-    'action == "checkout" && account.age_days < 7 && (score >= 40 || "incognito" in signals)',
-    'address.country in ["GB", "IE", "FR"] && tag.startsWith("order") && score > 20',
-)
-
-
-def events() -> None:
-    print("\nordinary rules, microseconds an event (median of 2,000)")
-    values = LARGEST["ab"]
-    for count in (0, 2, 20, 60, 100):
-        rules = [
-            Rule(
-                id=str(number),
-                name=str(number),
-                condition=f"{ORDINARY[number % 6]} && score > {number}",
-                action="review",
-            )
-            for number in range(count)
-        ]
-        times = sorted(time_of(rules, values) for _ in range(2_000))
-        units = sum(known(rule.condition).units for rule in rules)
-        print(f"{count:4} rules  {times[1_000] * 1e3:7.1f} us  {units:6} units of {BUDGET}")
-
-
-# The service
-
-
-class Attacker(NamedTuple):
-    """One organization."""
-
-    id: str
-    public: str
-    management: str
-    addresses: str
-    """Id of its list of blocked addresses."""
-
-    def asks(self, method: str, path: str, body: Any) -> bytes:
-        """Of the management API."""
-        path = f"/api/v1/management/organizations/{self.id}{path}"
-        return request(method, path, self.management, json.dumps(body).encode(), random.Random(5))
-
-
-def shadowed(rules: list[Rule]) -> list[dict[str, str]]:
-    return [{"name": rule.name, "condition": rule.condition, "action": "review", "mode": "shadow"} for rule in rules]
-
-
-def attacks(rules: list[Rule], attackers: list[Attacker]) -> dict[str, Attack]:
-    """Name -> a request of each attacker."""
-    ordinary = [
-        {"name": str(number), "condition": f"{ORDINARY[number % 6]} && score > {number}", "action": "review"}
-        for number in range(100)
-    ]
-    entries = {"entries": [{"value": f"10.{number // 250}.{number % 250}.1"} for number in range(1_000)]}
-    asked: dict[str, Callable[[Attacker], bytes]] = {
-        "previews": lambda of: of.asks("POST", "/rules/preview", {"rules": shadowed(rules)}),
-        "saves, conflict": lambda of: of.asks("PUT", "/rules", {"revision": 99, "rules": ordinary}),
-        "entries": lambda of: of.asks("POST", f"/lists/{of.addresses}/entries", entries),
-        "identify": lambda of: identification(of.public, random.Random(5), "ab" * 512),
-    }
-    return {name: asking([[ask(of)] for of in attackers], patient=True) for name, ask in asked.items()}
-
-
-def service(rules: list[Rule], seconds: float, rounds: int) -> None:
-    with tempfile.TemporaryDirectory(prefix="svc-bench-") as directory:
-
-        def attacker(number: int) -> Attacker:
-            of = organization(directory, f"attacker {number}")
-            lists = svc("list", "list", of, "--data", directory)["lists"]
-            addresses = next(each["id"] for each in lists if each["name"] == "blocked_addresses")
-            management = issue(directory, of, "--kind", "management", "--role", "admin")
-            return Attacker(of, issue(directory, of, *PAGE), management, addresses)
-
-        honest_key = issue(directory, organization(directory, "honest"), *PAGE)
-        attackers = [attacker(number) for number in range(ORGANIZATIONS)]
-        with Server.serving(directory, "--workers", "2") as server:
-            prepare(server.port, attackers, rules)
-            measure = partial(honest, server, honest_key, seconds)
-            compare(server, attacks(rules, attackers), measure, rounds, pause_s=3)
-
-
-def prepare(port: int, attackers: list[Attacker], rules: list[Rule]) -> None:
-    """Events of each attacker, and the ruleset in force in all of them."""
-    client, chance = Client(port, 60), random.Random(3)
-    for of in attackers:
-        for _ in range(EVENTS):
-            client.ask(identification(of.public, chance, "ab" * 512))
-        status = client.ask(of.asks("PUT", "/rules", {"revision": 0, "rules": shadowed(rules)}))
-        assert status == 200, f"the greatest ruleset is refused with {status}"
 
 
 def main() -> None:
     given = read_options(__doc__)
-    parts = given.only or ["model", "events", "service"]
-    rules = model(given.seed, given.conditions) if {"model", "service"} & set(parts) else []
-    if "events" in parts:
-        events()
-    if "service" in parts:
-        service(rules, given.seconds, given.rounds)
+    model(given.seed, given.conditions)
 
 
 if __name__ == "__main__":

@@ -13,14 +13,16 @@ A group is written in two phases (ADR 41). `transaction` are the jobs, and `firs
 apart what they read and write adds: both are on the loop. `commit` is the second phase, for which the service has a
 thread: the lock, the rows, the commit.
 
-    python -m bench.stages [--report small|large|made-up] [--signed] [--rounds 4] [--devices 1000] [--json]
+`--profile full`: returns with a token of organizations that use one more feature of `bench.profile` each, beside the
+bare one, in turn within each round.
+
+    python -m bench.stages [--report small|large|made-up] [--profile bare|full] [--signed] [--rounds 4] [--devices 1000]
 
 Which reports there are, `bench.reports.Kind` says.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import statistics
 import sys
@@ -28,8 +30,8 @@ import sysconfig
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager, redirect_stderr
+from collections.abc import Callable, Collection, Generator, Sequence
+from contextlib import ExitStack, contextmanager, redirect_stderr
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -38,12 +40,12 @@ from uuid import UUID
 import msgspec
 import trio
 
-from bench import reports
+from bench import profile, reports
 from bench.reports import device_report, sdk_report
 from bench.usage import read_options
 from svc.cli.serve.processes import tune_garbage_collection
 from svc.command.logs import set_up_logging
-from svc.features.identification.pipeline.visitor_index import ClassKey, Frequencies
+from svc.features.identification.pipeline.frequencies import ClassKey, Frequencies
 from svc.features.identification.routes import IDENTIFY, read_submission
 from svc.features.identification.transaction import Recorded, identify
 from svc.features.keys.command import issue_key
@@ -61,7 +63,7 @@ from svc.identify.events.archive import deflate
 from svc.identify.history.evidence import history_evidence
 from svc.identify.identification import Assessment, Identified, Submission
 from svc.identify.keys import deferred
-from svc.identify.keys.proof import examine
+from svc.identify.keys.proof import Subject, examine
 from svc.identify.matching import Features, extract
 from svc.identify.model import RequestFacts
 from svc.identify.network.facts import read_network
@@ -172,7 +174,8 @@ class Stages:
         addresses = [one.ip for one in facts]
         networks = self._each("network", read_network, addresses, [None] * len(facts))
         origins = [one.origin for one in submissions]
-        proofs = self._each("proof", examine, reports, texts, origins, times)
+        subjects = [Subject(one.account_id, one.action, one.tag) for one in submissions]
+        proofs = self._each("proof", examine, reports, texts, origins, times, subjects)
         keys = [None if proof is None else proof.key for proof in proofs]
         features = self._each("features", _features, reports, agents, facts, networks, origins, keys)
         versions = [one.sdk_version for one in submissions]
@@ -231,9 +234,13 @@ class Stages:
         return msgspec.json.encode(identify_response(recorded.outcome.verdict, submission.request_id, token))
 
 
-def caller(found: Opened, world: World) -> Caller:
-    """A production key with enough credit, so that billing is part of the job."""
+def caller(found: Opened, world: World, features: Collection[str] = ()) -> Caller:
+    """A production key with enough credit, so that billing is part of the job, of an organization with features."""
     organization = create_organization(found, world, "bench", credit=10**12, rate_limit=0)
+    if features:
+        found.store.write_one_now(
+            partial(profile.install, number=organization.number, features=features, now_ms=world.now_ms())
+        )
     key, _ = issue_key(
         found, world, organization=organization.number, region=Config().region, kind="public", name="bench",
         environment="production", allowed_origins=(ORIGIN,),
@@ -254,10 +261,18 @@ def _features(report: Any, agent: Any, facts: Any, network: Any, origin: str | N
 
 
 def visits(
-    sender: Caller, devices: int, round_number: int, *, report: reports.Kind, signed: bool = False, at_ms: int = 0
+    sender: Caller,
+    devices: int,
+    round_number: int,
+    *,
+    report: reports.Kind,
+    features: Collection[str] = (),
+    at_ms: int = 0,
 ) -> list[Visit]:
-    """One visit of each device, of the round's kind. `signed`, at `at_ms`: by the key that belongs to its token."""
-    kind = KINDS[(round_number - 1) % len(KINDS)] if round_number else "new"
+    """One visit of each device, of the round's kind. `features`: those of `profile.FEATURES` that a visit shows; with
+    `proof` it is signed, at `at_ms`, by the key that belongs to its token.
+    """
+    kind, signed = kind_of(round_number), "proof" in features
     found: list[Visit] = []
     for number in range(devices):
         signals, headers = plain_report(number) if report == "made-up" else sdk_report(number, report)
@@ -265,16 +280,23 @@ def visits(
             signals["nonce"] = f"{round_number:016x}{number:016x}"
         if signed:
             signals |= {"nonce": f"{round_number:016x}{number:016x}", "collected_at": at_ms}
+        about = {"account_id": f"user-{number}", "action": "log_in"} if "account" in features else {}
         text = compact(signals)
         if kind in ("new", "token"):
             signals |= {"client_token": f"{number:032x}", "client_token_is_new": kind == "new"}
-            text = BrowserKey(number).signed(signals, ORIGIN) if signed else compact(signals)
-        body = compact({"sdk": SDK})[:-1] + b',"signals":' + text + b"}"
+            subject = Subject(**about)
+            text = BrowserKey(number).signed(signals, ORIGIN, subject) if signed else compact(signals)
+        body = compact({"sdk": SDK, **about})[:-1] + b',"signals":' + text + b"}"
         network = 82 + round_number if kind == "elsewhere" else 81
         ip = f"{network}.{number >> 8 & 255}.{number & 255}.7"
         facts = own_facts(headers, ip, (), ConnectionHeaders())
         found.append(Visit(body, msgspec.structs.replace(sender, facts=facts), f"{round_number}-{number}"))
     return found
+
+
+def kind_of(round_number: int) -> str:
+    """How the devices of a round come."""
+    return KINDS[(round_number - 1) % len(KINDS)] if round_number else "new"
 
 
 def plain_report(number: int) -> tuple[dict[str, Any], dict[str, str]]:
@@ -284,34 +306,39 @@ def plain_report(number: int) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 async def measure(
-    rounds: int, devices: int, *, report: reports.Kind, signed: bool = False
-) -> dict[str, list[dict[str, float]]]:
-    """Microseconds of CPU per identification by stage, for each round of each kind."""
+    rounds: int, devices: int, report: reports.Kind, profiles: Sequence[Collection[str]]
+) -> list[dict[str, list[dict[str, float]]]]:
+    """For each profile, by kind of visit, microseconds of CPU per identification by stage, for each round. Of several
+    profiles devices return with their tokens alone.
+    """
     world = World.real()
-    made = partial(visits, report=report, signed=signed)
-    measured: defaultdict[str, list[dict[str, float]]] = defaultdict(list)
-    with tempfile.TemporaryDirectory(prefix="svc-bench-") as directory:
-        found = open_directory(Path(directory), world.run_sync, world.entropy, durable=False)
-        sender = caller(found, world)
-        stages = Stages(found, world)
-        # What is made once: patterns, tables of names.
-        await stages.identify(made(sender, devices + 1, 0, at_ms=world.now_ms())[-1:])
-        tune_garbage_collection()
+    measured = [defaultdict[str, list[dict[str, float]]](list) for _ in profiles]
+    with ExitStack() as stack:
+        services: list[tuple[Stages, partial[list[Visit]]]] = []
+        for features in profiles:
+            directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="svc-bench-"))
+            found = open_directory(Path(directory), world.run_sync, world.entropy, durable=False)
+            stack.callback(found.store.close)
+            made = partial(visits, caller(found, world, features), report=report, features=features)
+            services.append((Stages(found, world), made))
+            # What is made once: patterns, tables of names.
+            await services[-1][0].identify(made(devices + 1, 0, at_ms=world.now_ms())[-1:])
         for number in range(rounds * len(KINDS) + 1):
-            stages.cpu_s.clear()
-            todo = made(sender, devices, number, at_ms=world.now_ms())
-            for first in range(0, devices, GROUP):
-                await stages.identify(todo[first : first + GROUP])
-            kind = KINDS[(number - 1) % len(KINDS)] if number else "new"
-            measured[kind].append({stage: 1e6 * cpu_s / devices for stage, cpu_s in stages.cpu_s.items()})
-        found.store.close()
-    return measured
+            kind = kind_of(number)
+            for (stages, made), rows in zip(services, measured, strict=True):
+                if len(profiles) > 1 and kind not in ("new", "token"):
+                    continue
+                stages.cpu_s.clear()
+                todo = made(devices, number, at_ms=world.now_ms())
+                tune_garbage_collection()
+                for first in range(0, devices, GROUP):
+                    await stages.identify(todo[first : first + GROUP])
+                rows[kind].append({stage: 1e6 * cpu_s / devices for stage, cpu_s in stages.cpu_s.items()})
+    return [*measured]
 
 
 def interpreter() -> str:
-    """Its version, and whether it was built with profile-guided optimization as far as it says: Debian's was, and does
-    not say so.
-    """
+    """Its version, and whether it says that it was built by a profile: Debian's was, and does not say so."""
     is_optimized = "--enable-optimizations" in (sysconfig.get_config_var("CONFIG_ARGS") or "")
     return (
         f"CPython {sys.version.split()[0]}, CONFIG_ARGS {'with' if is_optimized else 'without'} --enable-optimizations"
@@ -320,21 +347,26 @@ def interpreter() -> str:
 
 def main() -> None:
     options = read_options(__doc__)
+    is_full = options.profile == "full"
+    features = [profile.FEATURES[:count] for count in range(len(profile.FEATURES) + 1)]
+    profiles = features if is_full else [("proof",) if options.signed else ()]
     with Path(os.devnull).open("w") as nowhere, redirect_stderr(nowhere):
         set_up_logging("json")
-        measured = trio.run(
-            partial(measure, options.rounds, options.devices, report=options.report, signed=options.signed)
-        )
-    if options.json:
-        json.dump({"interpreter": interpreter(), "report": options.report, "rounds": measured}, sys.stdout)
-        return
+        measured = trio.run(measure, options.rounds, options.devices, options.report, profiles)
+    columns = measured[0]
+    if is_full:
+        names = ("bare", *(f"+ {name}" for name in profile.FEATURES))
+        columns = {name: rows["token"] for name, rows in zip(names, measured, strict=True)}
     print(f"{interpreter()}; reports: {options.report}{', signed' if options.signed else ''}\n")
-    print(f"{'us of CPU':16}" + "".join(f"{kind:>11}" for kind in measured))
-    for stage in measured["new"][0]:
-        medians = [statistics.median(row[stage] for row in rows) for rows in measured.values()]
+    print(f"{'us of CPU':16}" + "".join(f"{name:>11}" for name in columns))
+    for stage in next(iter(columns.values()))[0]:
+        medians = [statistics.median(row[stage] for row in rows) for rows in columns.values()]
         print(f"{stage:16}" + "".join(f"{median:11.1f}" for median in medians))
-    totals = [statistics.median(sum(row.values()) for row in rows) for rows in measured.values()]
-    print(f"{'all':16}" + "".join(f"{total:11.1f}" for total in totals))
+    totals = [[sum(row.values()) for row in rows] for rows in columns.values()]
+    print(f"{'all':16}" + "".join(f"{statistics.median(each):11.1f}" for each in totals))
+    if is_full:
+        ratios = [[one / bare for one, bare in zip(each, totals[0], strict=True)] for each in totals]
+        print(f"{'beside bare':16}" + "".join(f"{statistics.median(each):11.2f}" for each in ratios))
 
 
 if __name__ == "__main__":

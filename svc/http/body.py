@@ -239,7 +239,7 @@ def _wrong_names(body: bytes, value: msgspec.Struct) -> Refusal | None:
     The decoder silently keeps the last of two. Unknown names are refused already, so a repeated name is spelled out
     twice or hidden behind an escape. Where neither can be, the members are not compared one by one.
     """
-    outside = _without_last_object(body, value)
+    outside = _without_object(body, value)
     if b"\\u" not in outside and all(outside.count(name) <= 1 for name in _quoted_names(type(value))):
         return None
     # Objects as the pairs that they are written in; numbers, which do not matter here, as their length.
@@ -255,17 +255,23 @@ def _wrong_names(body: bytes, value: msgspec.Struct) -> Refusal | None:
     return None
 
 
-def _without_last_object(body: bytes, value: msgspec.Struct) -> bytes:
-    """Return the body without the free-form object that ends it, as the signals mostly do. A whole object has an even
-    number of quotes, so an equal end of the body is that object or another member.
+def _without_object(body: bytes, value: msgspec.Struct) -> bytes:
+    """Return the body without its free-form object, mostly the signals. Its bytes are found again where an even number
+    of quotes and no escape stand before them, so that they are an object there, and not the text of a string.
     """
     for name in value.__struct_fields__:
         member = getattr(value, name)
         if member.__class__ is msgspec.Raw:
             raw = bytes(member)
-            if raw[:1] == b"{" and body[-1:] == b"}" and body.endswith(raw, 0, -1):
-                return body[: -1 - len(raw)]
+            at = body.find(raw[:_BEGINNING])
+            before = body[:at]
+            if raw[:1] == b"{" and body.startswith(raw, at) and b"\\" not in before and not before.count(b'"') % 2:
+                return before + body[at + len(raw) :]
     return body
+
+
+_BEGINNING = 64
+"""Bytes of an object that are searched for: more take longer to prepare."""
 
 
 @cache

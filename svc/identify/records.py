@@ -150,6 +150,8 @@ class RetentionPass(msgspec.Struct, frozen=True, array_like=True):
     """When deleted visitors were last taken out of all blocks."""
     visitor_days: int = 0
     """Days without a visit after which the last pass deleted a visitor."""
+    counts_from_s: int = 0
+    """Velocity of events from before this time (Unix seconds) may be gone: written before a pass deletes any."""
 
 
 class LastLook(msgspec.Struct, frozen=True, array_like=True):
@@ -161,10 +163,11 @@ class LastLook(msgspec.Struct, frozen=True, array_like=True):
     """When it looked."""
 
     def is_due(self, now_s: int, unseen_s: int) -> bool:
-        """Return whether a visitor of the range may have been unseen for `unseen_s` seconds now; also if the clock was
-        set back since the last look, so that a later visitor may have an earlier time.
+        """Return whether a visitor of the range may have been unseen for `unseen_s` seconds now; also 30 days after the
+        last look, since records may have an activity that is over, and if the clock was set back since, so that a later
+        visitor may have an earlier time.
         """
-        return now_s < self.looked_s or now_s - self.seen_s >= unseen_s
+        return not 0 <= now_s - self.looked_s < RETENTION_MS // 1000 or now_s - self.seen_s >= unseen_s
 
 
 RETENTION_MS = 30 * 24 * 3600 * 1000

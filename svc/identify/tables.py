@@ -6,13 +6,8 @@ from svc.identify.attestation.challenge import LIFETIME_MS, AttestedKey, Challen
 from svc.identify.events.changes import CHANGE_KINDS
 from svc.identify.events.hour_counts import HourCounts
 from svc.identify.events.segments import Digests, Segment
-from svc.identify.history.evidence import (
-    REPLAY_MEMORY_S,
-    AddressHistory,
-    ReportFingerprint,
-    VisitorHistory,
-    VisitorPlaces,
-)
+from svc.identify.history.activity import AddressActivity
+from svc.identify.history.evidence import REPLAY_MEMORY_S, ReportFingerprint, VisitorPlaces
 from svc.identify.history.origins import OriginHistory
 from svc.identify.keys.browser_keys import KEPT_MS, BrowserKey
 from svc.identify.matching import Block, Visitor
@@ -28,11 +23,10 @@ from svc.identify.records import (
     WeightsSnapshot,
 )
 from svc.identify.scoring.weights import StoredWeights
-from svc.identify.velocity.counts import KINDS, LONGEST_S, SUBJECTS, Recount, VelocityRow
+from svc.identify.velocity.counts import KINDS, LONGEST_S, Recount
 from svc.identify.velocity.record import AccountRecord
 from svc.kernel.store.schema.codec import Flattened, Key, Layout, Opaque, Record, Signed
 from svc.kernel.store.schema.key_parts import (
-    DAY,
     DIGEST_16,
     MOMENT,
     SECRET_32,
@@ -197,7 +191,9 @@ VISITORS = Table(
     ErasedByKey("visitor"),
     invariants=("visitors", "tokens", "holding"),
 )
-"""By the visitor's number: 1, 2, ... per organization, with gaps where workers took several at once."""
+"""By the visitor's number: 1, 2, ... per organization, with gaps where workers took several at once. With what it did
+lately, which retention takes out of those unseen for 30 to 60 days.
+"""
 VISITOR_COUNTS = Table("visitor_counts", _ORGANIZATION, Signed("given"), WITH_ORGANIZATION, NOT_PERSONAL)
 """The highest visitor number that was taken: given to a visitor, or kept by a worker for its next ones. None is given
 twice."""
@@ -252,15 +248,6 @@ is what all classes share.
 """
 # History lies by organization and period, so that expired rows are one range of keys: rows of a period before the last
 # one are never read again and may be deleted, from the left, at any time.
-VISITOR_HISTORY = Table(
-    "visitor_history",
-    Key(organization=U32, day=DAY, visitor=U32),
-    Record(VisitorHistory),
-    LastTwoPeriods(),
-    ErasedByKey("visitor"),
-    invariants=("history",),
-)
-"""The first visit of a day carries over what is left of yesterday."""
 VISITOR_PLACES = Table(
     "visitor_places",
     Key(organization=U32, visitor=U32),
@@ -271,14 +258,17 @@ VISITOR_PLACES = Table(
     since=5,
 )
 """Written where the visitor comes from a country or network that is not among the latest."""
-ADDRESS_HISTORY = Table(
-    "address_history",
-    Key(organization=U32, day=DAY, address=U64),
-    Record(AddressHistory),
+ADDRESSES = Table(
+    "addresses",
+    Key(organization=U32, period=period(1000 * LONGEST_S), address=U64),
+    Layout(AddressActivity.pack, AddressActivity.unpack),
     LastTwoPeriods(),
-    ErasedBy("purge_report"),
+    ErasedBy("purge_activity"),
+    since=9,
 )
-"""Each day begins again."""
+"""By the id of an address: its velocity and its day (ADR 216). The first event of a period of 30 days carries over what
+is left of the period before, whose row counts no more from then on.
+"""
 REPORT_FINGERPRINTS = Table(
     "sendings",
     Key(organization=U32, period=period(1000 * REPLAY_MEMORY_S), digest=DIGEST_16),
@@ -298,27 +288,16 @@ ERASURES = Table(
 """-> visitor number, 0 = it had none: erasures that have begun and have not ended."""
 
 
-VELOCITY = Table(
-    "velocity",
-    Key(organization=U32, period=period(1000 * LONGEST_S), kind=index_of(KINDS), subject=index_of(SUBJECTS), id=U64),
-    Layout(VelocityRow.pack, VelocityRow.unpack),
-    LastTwoPeriods(),
-    ErasedBy("purge_velocity"),
-    since=6,
-)
-"""By subject: a visitor's number, the digest of an account or the id of an address. The first event of a period of 30
-days carries over what is left of the period before, whose row counts no more from then on.
-"""
 ACCOUNTS = Table(
     "accounts",
     Key(organization=U32, kind=index_of(KINDS), account=U64),
-    Record(AccountRecord),
+    Layout(AccountRecord.pack, AccountRecord.unpack),
     Swept("unseen for `visitor_retention_days`"),
     ErasedBy("leave_accounts"),
     invariants=("accounts",),
     since=7,
 )
-"""By the digest of an account: since when it is known, and its visitors (ADR 167)."""
+"""By the digest of an account: since when it is known, its visitors (ADR 167), and its velocity."""
 RECOUNTS = Table("recounts", Key(organization=U32), Record(Recount), WITH_ORGANIZATION, NOT_PERSONAL, since=7)
 """Of an organization with events from before velocity: how far these are counted (ADR 192). It stays when all are, to
 say which events no row counts.

@@ -31,6 +31,7 @@ from typing import Final, NamedTuple
 from zlib import crc32
 
 from svc.kernel.limits.ratelimit import Bucket, BucketName, Taken, take_all
+from svc.kernel.store.contention import Bell
 
 SETS: Final = 4_096
 """Of each kind."""
@@ -202,10 +203,13 @@ class Counts:
 
 
 class SharedMemory:
-    """What is made before the fork and shared by all workers: their buckets, their counts and their clock."""
+    """What is made before the fork and shared by all workers: their buckets, their counts, their clock, and what tells
+    them that a turn to write has ended.
+    """
 
     def __init__(self, workers: int, entropy: Callable[[int], bytes]) -> None:
         self.buckets = SharedBuckets(entropy)
         self.counts = Counts(workers)
         self.clock = memoryview(mmap.mmap(-1, 16)).cast("d")
         """As `svc.kernel.work.clock.ClockMemory`."""
+        self.bell = Bell()

@@ -14,7 +14,8 @@ import trio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from svc.features.identification.pipeline import visitor_index
+from svc.features.identification.pipeline import frequencies as in_memory
+from svc.features.identification.pipeline.frequencies import ClassKey, Frequencies
 from svc.features.identification.pipeline.messages import (
     Admission,
     Admitted,
@@ -23,7 +24,7 @@ from svc.features.identification.pipeline.messages import (
     IdentificationCounters,
     PipelineResult,
 )
-from svc.features.identification.pipeline.visitor_index import ClassKey, Frequencies, VisitorIndex
+from svc.features.identification.pipeline.visitor_index import VisitorIndex
 from svc.features.identification.transaction import Recorded
 from svc.features.organizations.jobs import create_organization
 from svc.features.webhooks.jobs.endpoints import NewEndpoint, create_endpoint
@@ -86,10 +87,10 @@ async def test_statistics_are_written_after_a_number_of_updates_and_survive_a_re
     frequencies = Frequencies(found.store)
     await learn(frequencies, UPDATES_BETWEEN_WRITES - 1)
     await learn(frequencies, 1, key_of(organization=2))
-    await frequencies.write_behind(visitor_index.UPDATES_BETWEEN_WRITES)
+    await frequencies.write_behind(in_memory.UPDATES_BETWEEN_WRITES)
     assert kept(found) is None
     learned = await learn(frequencies, 1)
-    await frequencies.write_behind(visitor_index.UPDATES_BETWEEN_WRITES)
+    await frequencies.write_behind(in_memory.UPDATES_BETWEEN_WRITES)
     written = kept(found)
     assert written is not None
     assert written.devices(FAMILY) == learned.devices(FAMILY) == UPDATES_BETWEEN_WRITES
@@ -101,14 +102,14 @@ async def test_only_changed_classes_are_written_after_enough_further_updates(fou
     frequencies = Frequencies(found.store)
     for family in (FAMILY, 5, 6):
         await learn(frequencies, UPDATES_BETWEEN_WRITES, key_of(family=family))
-    await frequencies.write_behind(visitor_index.UPDATES_BETWEEN_WRITES)
+    await frequencies.write_behind(in_memory.UPDATES_BETWEEN_WRITES)
     found.store.change_log(partial(operations.begin, following=Following(b"t" * 16, 0, "/backup", 1 << 20)))
     before = found.store.statistics().commits
     await learn(frequencies, UPDATES_BETWEEN_WRITES - 1)
-    await frequencies.write_behind(visitor_index.UPDATES_BETWEEN_WRITES)
+    await frequencies.write_behind(in_memory.UPDATES_BETWEEN_WRITES)
     assert found.store.statistics().commits == before
     await learn(frequencies, 1)
-    await frequencies.write_behind(visitor_index.UPDATES_BETWEEN_WRITES)
+    await frequencies.write_behind(in_memory.UPDATES_BETWEEN_WRITES)
     assert found.store.statistics().commits == before + 1
     with found.store.read() as snapshot:
         written = dict(operations.batches(snapshot, 1))
@@ -149,7 +150,7 @@ async def test_memory_holds_the_most_recently_used_classes_and_nothing_is_lost(f
     for organization in range(1, 6):
         for family in (7, 8):
             await learn(frequencies, organization, key_of(organization, family=family))
-            await frequencies.write_behind(visitor_index.UPDATES_BETWEEN_WRITES)
+            await frequencies.write_behind(in_memory.UPDATES_BETWEEN_WRITES)
             assert sum(len(scope.statistics.rows().classes) for scope in frequencies._scopes.values()) <= 3
     assert set(frequencies._scopes) == {(4, PRODUCTION), (5, PRODUCTION)}
     await frequencies.write_behind(1)
@@ -276,11 +277,11 @@ async def test_a_class_evicted_by_another_worker_starts_again_and_the_store_keep
 async def test_updates_of_very_many_classes_are_written_before_they_fill_the_memory(
     found: Opened, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(visitor_index, "UPDATES_HELD", 20)
+    monkeypatch.setattr(in_memory, "UPDATES_HELD", 20)
     frequencies = Frequencies(found.store)
     for family in range(1, 12):
         await learn(frequencies, 2, key_of(family=family))
-        await frequencies.write_behind(visitor_index.UPDATES_BETWEEN_WRITES)
+        await frequencies.write_behind(in_memory.UPDATES_BETWEEN_WRITES)
     written = kept(found)
     assert written is not None
     assert sum(written.devices(family) for family in range(1, 12)) == 22

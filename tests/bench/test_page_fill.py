@@ -76,10 +76,9 @@ def test_rows_made_in_bulk_are_as_many_and_as_long_as_those_of_the_service(tmp_p
     real, bulk = held
     for name in ("visitors", "visitor_ids", "events", "ledger", "sendings", "event_tail"):
         assert bulk[name].rows == real[name].rows, name
-    for name in ("visitors", "visitor_ids", "events", "ledger", "sendings", "idempotency", "visitor_history"):
+    for name in ("visitors", "visitor_ids", "events", "ledger", "sendings", "idempotency", "addresses"):
         one, other = (rows[name].row_bytes / rows[name].rows for rows in (real, bulk))
-        margin = 0.15 if name == "events" else 0.1  # those made in bulk have no velocity
-        assert other == pytest.approx(one, rel=margin), name
+        assert other == pytest.approx(one, rel=0.1), name
     assert bulk["blocks"].rows == pytest.approx(real["blocks"].rows, rel=0.1)
 
 

@@ -12,9 +12,12 @@ import pytest
 from cel_expr_python import cel  # pyright: ignore[reportMissingTypeStubs]
 
 from bench.condition_grammar import conditions
+from svc.features.rules.language.compiler import compiled_evaluator
 from svc.features.rules.language.conditions import compiled, known
 from svc.features.rules.language.cost import BUDGET
-from svc.features.rules.language.language import MAX_LENGTH, VARIABLES, ConditionError, declared
+from svc.features.rules.language.evaluators import evaluator
+from svc.features.rules.language.language import MAX_LENGTH, VARIABLES, ConditionError, checked_tree, declared
+from svc.features.rules.language.literals import readable
 from svc.features.rules.language.values import Evaluation, Values
 from svc.kernel.net.addresses import read_address
 from tests.support.effort import LONG
@@ -272,6 +275,20 @@ def test_an_evaluation_comes_to_what_the_runtime_of_the_language_does(seed: int)
     for text in conditions(seed, 1_000):
         found = known(text).ask(evaluation(units=1 << 40))
         assert (None if isinstance(found, str) else found) is evaluate(text), text
+
+
+@pytest.mark.slow(0.5)
+def test_a_compiled_condition_comes_to_what_its_closures_do():
+    """With the same error, and the same units left, also where variables are absent or units run out."""
+    for text in conditions(7, 500):
+        tree = readable(checked_tree(text))
+        ways = [known(text)._replace(evaluate=made(tree)) for made in (compiled_evaluator, evaluator)]
+        for values in (VALUES, {"score": 30, "signals": ["tor"]}):
+            for units in (1 << 40, 3, 40):
+                evaluations = [evaluation(values, units) for _ in ways]
+                first, second = (way.ask(of) for way, of in zip(ways, evaluations, strict=True))
+                assert first == second, text
+                assert len({of.units for of in evaluations}) == 1, text
 
 
 @pytest.mark.slow(0.3)

@@ -10,6 +10,7 @@ from blake3 import blake3
 from hypothesis import given
 from hypothesis import strategies as st
 
+from svc.identify.history.days import AddressHistory, VisitorHistory
 from svc.identify.history.evidence import (
     DAY_S,
     ENOUGH_DEVICES,
@@ -23,10 +24,8 @@ from svc.identify.history.evidence import (
     REPLAY_MEMORY_S,
     SAMPLED_VISITORS,
     SLOTS,
-    AddressHistory,
     HistoryEvidence,
     ReportFingerprint,
-    VisitorHistory,
     address_id,
     history_evidence,
     is_flooding,

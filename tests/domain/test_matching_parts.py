@@ -284,7 +284,7 @@ def test_a_visitor_survives_serialization(visitor: Visitor) -> None:
     assert Visitor.unpack(visitor.pack()) == visitor
 
 
-@pytest.mark.parametrize("raw", [b"", b"\x00", b"\x06" + bytes(300)])
+@pytest.mark.parametrize("raw", [b"", b"\x00", b"\x08" + bytes(300)])
 def test_bytes_of_another_format_are_rejected(raw: bytes) -> None:
     with pytest.raises(ValueError, match="not a visitor record"):
         Visitor.unpack(raw)

@@ -169,7 +169,7 @@ def test_a_year_of_visits_has_pinned_results() -> None:
         "decisions": digest(rounded([msgspec.structs.astuple(judged) for judged in organization.decisions])),
     } == {
         "answers": "f91865f5eec1f982",
-        "visitors": "5e44cbb0e8d66354",
+        "visitors": "7b9275f58fe342a8",
         "blocks": "93e3a068cda20a3f",
         "statistics": "718664ca989f0337",
         "decisions": "6f6a780bec26a20a",

@@ -798,7 +798,7 @@ def test_records_of_earlier_versions_are_read_with_tokens_of_unknown_origin(form
 @pytest.mark.slow
 @given(visitors)
 def test_the_first_byte_of_a_record_says_whether_it_is_listed(visitor: Visitor) -> None:
-    assert visitor.pack()[0] == (4 if visitor.listed else 5)
+    assert visitor.pack()[0] == (6 if visitor.listed else 7)
     assert Visitor.unpack(visitor.pack()) == visitor
 
 

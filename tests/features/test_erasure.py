@@ -38,12 +38,12 @@ PERSONAL = {table.name for table in TABLES if not isinstance(table.personal, Not
 MAY_STAY = {
     "visitor_id": {"audit"},
     "account": {"audit"},
-    "address": {"list_entries", "list_expiries"},
+    "address": {"list_entries", "list_expiries", "listed"},
 }
 """What is said of somebody -> tables in which it may stay: that it was erased is on record (docs/audit.md), and an
 address in a list is not the visitor's.
 """
-OF_NOBODY = {"list_entries": 2, "list_expiries": 1, "list_marks": 5, "velocity": 2}
+OF_NOBODY = {"list_entries": 2, "list_expiries": 1, "listed": 2, "filled_lists": 1, "addresses": 2}
 """Rows that stay when everybody was erased: addresses in a list, that there are lists, and of an address that it had an
 account or a country, by a digest, until that leaves the windows (`forget_visitor`).
 """

@@ -151,6 +151,20 @@ def test_content_of_strings_does_not_count(piece: str):
         assert decode_signals(text) == signals
 
 
+@pytest.mark.parametrize("place", range(4))
+def test_a_name_twice_is_refused_wherever_the_signals_stand(place: int):
+    """And names within the signals are theirs, also where the tag has what they begin with."""
+    signals = '{"tag":"a","action":"b","sdk":{},"signals":{"tag":1,"tag":2}}'
+    members = ['"sdk":{"platform":"web"}', '"tag":"{"', '"action":"log_in"']
+    members.insert(place, f'"signals":{signals}')
+    body = decode(f"{{{','.join(members)}}}".encode(), IdentifyBody)
+    assert isinstance(body, IdentifyBody)
+    assert (body.tag, bytes(body.signals).decode()) == ("{", signals)
+    for again in members:
+        text = f"{{{','.join([*members, again])}}}".encode()
+        assert issue_of(decode(text, IdentifyBody)) == (again.split('"')[1], "invalid_value")
+
+
 def test_invalid_json_is_left_to_the_decoder():
     for text in (b"]" * 40 + b"[" * 30 + b"]" * 9, b'["' + b"[" * 600, b"[}{" * 600):
         assert beyond_bounds(text) is None

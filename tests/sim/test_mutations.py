@@ -15,13 +15,13 @@ import pytest
 from svc import world
 from svc.cli.serve import processes
 from svc.features.identification import transaction as identification
+from svc.features.lists.queries import AskedLists
 from svc.features.lists.tables import LIST_ENTRIES, LISTS
-from svc.features.rules import jobs as rulesets
 from svc.features.rules.ruleset import NOTHING_DECIDED
 from svc.features.rules.tables import RULESET_HISTORY, RULESETS
 from svc.features.webhooks.records import Attempted, Transport
 from svc.features.webhooks.tables import DELIVERIES, DUE, ENDPOINTS, WEBHOOK_EVENTS
-from svc.identify.tables import ACCOUNTS, CHALLENGES, EVENTS, IDEMPOTENCY, VELOCITY, VISITOR_COUNTS
+from svc.identify.tables import ACCOUNTS, ADDRESSES, CHALLENGES, EVENTS, IDEMPOTENCY, VISITOR_COUNTS
 from svc.kernel.access.tables import KEYS
 from svc.kernel.store.schema.table import Table
 from svc.kernel.tenants.tables import LEDGER, LEDGER_DAYS, ORGANIZATIONS
@@ -171,12 +171,12 @@ MUTATIONS: dict[str, tuple[Sabotage, Plan, str]] = {
         plan(HOOK, Change(at=2, hook=0, what="remove"), LATER),
         "which was paused or removed",
     ),
-    "velocity is not counted": (losing(VELOCITY), plan(NAMED), "there is no velocity of its visitor"),
-    "velocity is counted once": (losing(VELOCITY, first=2), plan(NAMED, NAMED_LATER), "it is not among the events"),
+    "velocity is not counted": (losing(ADDRESSES), plan(NAMED), "there is no velocity of its address"),
+    "velocity is counted once": (losing(ADDRESSES, first=2), plan(NAMED, NAMED_LATER), "it is not among the events"),
     "another account is not counted": (
-        losing(VELOCITY, first=3),
+        losing(ADDRESSES, first=3),
         plan(NAMED, Identify(at=60, org=0, device=1, account=2), SetAccount(at=70, org=0, account=3)),
-        "is not among the accounts of its visitor",
+        "is not among the accounts of its address",
     ),
     "an account is not recorded": (losing(ACCOUNTS), plan(NAMED), "its account has no record"),
     "a visitor is not recorded with the account": (
@@ -248,7 +248,7 @@ def test_a_decision_by_what_was_in_force_before_is_detected(
     steps = plan(save, BLOCK, NAMED, NAMED_LATER) if stale == "lists" else plan(save, NAMED_LATER)
     assert simulate(steps, tmp_path / "sound").violations == []
     if stale == "lists":
-        monkeypatch.setattr(rulesets, "contains", lambda *_: False)
+        monkeypatch.setattr(AskedLists, "_lists_with", lambda *_: frozenset())
     else:
         monkeypatch.setattr(identification, "decide_event", lambda *_: NOTHING_DECIDED)
     violations = simulate(steps, tmp_path / "broken").violations

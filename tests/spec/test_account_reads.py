@@ -18,7 +18,8 @@ from svc.features.checks.invariants import violations
 from svc.features.erasure.accounts import erase_account
 from svc.features.retention.sweeper import sweep
 from svc.features.webhooks.tables import WEBHOOK_EVENTS
-from svc.identify.tables import ACCOUNT_ERASURES, VELOCITY
+from svc.identify.history.activity import VisitorActivity
+from svc.identify.tables import ACCOUNT_ERASURES, ACCOUNTS, ADDRESSES, VISITORS
 from svc.identify.velocity.counts import account_digest
 from svc.kernel.store.steps import EVENT_ROWS, items_of_step
 from svc.kernel.work import slices
@@ -497,10 +498,13 @@ async def erase(live: Live, key: str, account: str) -> httpx.Response:
 
 
 def digests_in_rows(live: Live, account: str) -> int:
-    """In how many rows of velocity an account is, its own included."""
-    digest = account_digest(live.organization.number, account)
-    rows = live.contents()[VELOCITY.name]
-    return sum(key[-1] == digest or any(digest in seen.ids for seen in row.others) for key, row in rows)
+    """In how much velocity an account is, its own included."""
+    digest, contents = account_digest(live.organization.number, account), live.contents()
+    activities = [VisitorActivity.unpack(record.activity) for _, record in contents[VISITORS.name]]
+    activities += [activity for _, activity in contents[ADDRESSES.name]]
+    rows = [row for activity in activities for row in (activity.live, activity.test)]
+    own = sum(key[-1] == digest for key, _ in contents[ACCOUNTS.name])
+    return own + sum(any(digest in seen.ids for seen in row.others) for row in rows)
 
 
 async def test_an_erased_account_is_gone_and_its_events_stay(live: Live, keys: tuple[str, str]):
@@ -542,7 +546,7 @@ async def test_an_unknown_account_is_not_erased_and_only_an_admin_erases(live: L
     assert_error(await erase(live, developer, "a"), 403, "insufficient_role")
     assert_error(await erase(live, other, "a"), 404, "not_found")
     after = live.contents()
-    for name in ("events", "velocity", "event_tail", "audit"):
+    for name in ("events", "visitors", "accounts", "addresses", "event_tail", "audit"):
         assert after[name] == before[name]
 
 

@@ -12,11 +12,10 @@ from svc.features.checks.invariants import violations
 from svc.features.inspection.visitor_rows import VisitorRows
 from svc.features.retention.sweeper import Progress, sweep
 from svc.features.rules.jobs import facts_now
-from svc.identify.tables import ACCOUNTS, EVENTS, VELOCITY, VISITOR_IDS
+from svc.identify.tables import ACCOUNTS, EVENTS, VISITOR_IDS
 from svc.identify.velocity.counts import LONGEST_S
 from svc.identify.velocity.record import MAX_VISITORS, AccountRecord
 from svc.kernel.tenants.queries import organization
-from svc.kernel.values.ids import HOUR_MS
 from tests.spec.automation import Automation
 from tests.spec.responses import IDENTIFY, assert_error, visit
 from tests.support.live import ORIGIN, Live, report
@@ -572,18 +571,6 @@ async def test_erasure_removes_the_part_of_a_visitor(live: Live, keys: tuple[str
     assert velocity["account"]["visitors"]["1h"] == 1
     assert velocity["account"]["events"]["1h"] == 2
     assert velocity["address"]["visitors"]["1h"] == 1
-
-
-@pytest.mark.slow(0.4)
-async def test_rows_of_velocity_are_deleted_after_two_periods(live: Live, keys: tuple[str, str]):
-    """Rows lie by periods of 30 days: retention deletes them when the period after theirs is over."""
-    await act(live, keys[0], "a")
-    assert len(live.contents()[VELOCITY.name]) == 3
-    for left in (3, 0):
-        live.clock.advance(hours=PERIOD_MS / HOUR_MS)
-        now_ms = live.clock.now_ms
-        await sweep(live.found.store, now_ms, 365, Progress(now_ms), with_passes=True)
-        assert len(live.contents()[VELOCITY.name]) == left
 
 
 @pytest.mark.slow(0.2)

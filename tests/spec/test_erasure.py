@@ -17,14 +17,13 @@ from svc.features.webhooks.jobs.endpoints import NewEndpoint, create_endpoint
 from svc.features.webhooks.tables import DELIVERIES, WEBHOOK_EVENTS
 from svc.identify.events.archive import inflate
 from svc.identify.tables import (
-    ADDRESS_HISTORY,
+    ADDRESSES,
     BLOCKS,
     DELETED_VISITORS,
     DOCUMENTS,
     ERASURES,
     EVENTS,
     REPORT_FINGERPRINTS,
-    VISITOR_HISTORY,
 )
 from svc.kernel.store.steps import EVENT_ROWS, items_of_step
 from svc.kernel.tenants.tables import LEDGER
@@ -264,12 +263,7 @@ async def test_the_sweeper_removes_an_erased_visitor_from_the_blocks_of_former_v
     with live.found.store.read() as snapshot:
         assert snapshot.count(BLOCKS) > 0
         assert snapshot.count(DELETED_VISITORS) == 1
-        assert (
-            snapshot.count(VISITOR_HISTORY)
-            == snapshot.count(ADDRESS_HISTORY)
-            == snapshot.count(REPORT_FINGERPRINTS)
-            == 0
-        )
+        assert snapshot.count(ADDRESSES) == snapshot.count(REPORT_FINGERPRINTS) == 0
     await sweep(live.found.store, live.clock.now_ms, 365, with_passes=True)
     with live.found.store.read() as snapshot:
         assert [snapshot.count(table) for table in (BLOCKS, DELETED_VISITORS)] == [0, 0]

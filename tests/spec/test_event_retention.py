@@ -14,7 +14,7 @@ import trio
 from svc.cli.serve.config_check import mistakes
 from svc.features.retention.sweeper import sweep
 from svc.features.webhooks.tables import DELIVERIES, WEBHOOK_EVENTS
-from svc.identify.tables import DOCUMENTS, EVENTS, HOURS, VELOCITY, VISITORS
+from svc.identify.tables import ADDRESSES, DOCUMENTS, EVENTS, HOURS, VISITORS
 from svc.kernel.config import Config, ConfigError
 from svc.kernel.config_loading import load
 from svc.kernel.values.ids import DAY_MS
@@ -144,7 +144,8 @@ async def test_an_old_event_takes_another_account(kept: Kept):
     await kept.sweep()
     assert kept.rows(EVENTS) == [0]
     with kept.live.found.store.read() as snapshot:
-        assert not [row for _, row in snapshot.scan(VELOCITY) if any(seen.ids for seen in row.others[:1])]
+        rows = [row for _, activity in snapshot.scan(ADDRESSES) for row in (activity.live, activity.test)]
+        assert not [row for row in rows if row.others[0].ids]
 
 
 async def test_retention_deletes_events_then_and_webhooks_after_30_days(kept: Kept):

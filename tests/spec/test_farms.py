@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from svc.identify.keys.browser_keys import BrowserKey as KeyRecord
-from svc.identify.tables import BROWSER_KEYS, VELOCITY
+from svc.identify.tables import ADDRESSES, BROWSER_KEYS
 from svc.kernel.values.fields import Platform
 from tests.spec.responses import BROWSER
 from tests.spec.test_apps import App
@@ -243,7 +243,7 @@ async def test_an_erased_visitor_is_in_no_row_of_its_address(live: Live):
     path = f"/api/v1/management/organizations/{live.organization.id}/visitors/{answer['visitor_id']}"
     assert (await live.client.delete(path, headers={"x-api-key": management})).status_code == 204
     with live.found.store.read() as snapshot:
-        assert list(snapshot.scan(VELOCITY, live.organization.number)) == []
+        assert list(snapshot.scan(ADDRESSES, live.organization.number)) == []
 
 
 # key_shared

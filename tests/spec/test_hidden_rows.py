@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from svc.features.checks.invariants import violations
-from svc.features.lists.tables import LIST_ENTRIES, LISTS
+from svc.features.lists.tables import FILLED_LISTS, LIST_ENTRIES, LISTED, LISTS
 from svc.features.rules.tables import RULESETS
 from svc.features.webhooks.tables import ATTEMPTS, ENDPOINT_COUNTS, ENDPOINTS
 from svc.identify.tables import EVENTS, VISITORS
@@ -145,7 +145,9 @@ async def test_a_visitor_that_a_corrupt_table_hides_does_not_get_another_id(shop
     assert again.json()["visitor_id"] == shop.identified["visitor_id"]
 
 
-@pytest.mark.parametrize("table", [LIST_ENTRIES, LISTS, RULESETS], ids=lambda of: getattr(of, "name", ""))
+@pytest.mark.parametrize(
+    "table", [LIST_ENTRIES, LISTED, LISTS, FILLED_LISTS, RULESETS], ids=lambda of: getattr(of, "name", "")
+)
 async def test_what_a_corrupt_table_hides_of_lists_and_rules_is_found_by_the_check(shop: Shop, table: Table[Any]):
     """Serving reads no second row for it (ADR 197). Other organizations notice nothing."""
     store, hooks = shop.hooks.live.found.store, Automation(shop.hooks.live)
@@ -161,12 +163,12 @@ async def test_what_a_corrupt_table_hides_of_lists_and_rules_is_found_by_the_che
 
 
 async def test_a_list_that_is_missing_and_that_a_rule_names_fails_the_identification(shop: Shop):
-    """Such a list cannot be deleted, so the rule says that it is there."""
+    """Its organization says that it has entries."""
     live, hooks = shop.hooks.live, Automation(shop.hooks.live)
     await add(hooks, "mine", create=True)
     rule = {"name": "mine", "condition": 'in_list("mine")', "action": "review"}
     assert (await hooks("PUT", "/rules", {"revision": 0, "rules": [rule]})).is_success
-    with hidden(live.found.store, LISTS):
+    with hidden(live.found.store, FILLED_LISTS):
         failed = await live.identify(shop.hooks.production, headers=BROWSER, account_id="listed")
         assert_error(failed, 500, "internal_error")
     found = await live.identify(shop.hooks.production, headers=BROWSER, account_id="listed")
@@ -189,9 +191,9 @@ async def test_a_row_of_a_list_that_cannot_be_read_fails_the_identification(shop
     await add(hooks, "blocked_accounts")
     engine = live.found.store.engine
     with closing(engine.read()) as reader:
-        ((key, value),) = reader.range(KeyRange(LIST_ENTRIES.name))
-    engine.write(lambda writer: writer.put(LIST_ENTRIES.name, key, value[:-1] + bytes([value[-1] ^ 1])))
+        ((key, value),) = reader.range(KeyRange(LISTED.name))
+    engine.write(lambda writer: writer.put(LISTED.name, key, value[:-1] + bytes([value[-1] ^ 1])))
     assert_error(await live.identify(hooks.production, headers=BROWSER, account_id="listed"), 500, "internal_error")
-    engine.write(lambda writer: writer.put(LIST_ENTRIES.name, key, value))
+    engine.write(lambda writer: writer.put(LISTED.name, key, value))
     found = await live.identify(hooks.production, headers=BROWSER, account_id="listed")
     assert found.json()["decision"]["action"] == "block"

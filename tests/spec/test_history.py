@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from svc.identify.history.evidence import LOOKALIKES, MANY_ADDRESSES, MANY_IDENTIFICATIONS, MANY_VISITORS
-from svc.identify.tables import ADDRESS_HISTORY, REPORT_FINGERPRINTS, VISITOR_HISTORY
+from svc.identify.tables import ADDRESSES, REPORT_FINGERPRINTS, VISITORS
 from tests.spec.responses import TOO_LITTLE, nothing_stored, visit
 from tests.support.live import PUBLIC_ADDRESS, USER_AGENT, Live, report
 from tests.support.worlds import EPOCH_MS
@@ -98,7 +98,7 @@ async def test_a_replay_of_an_unidentifiable_report_is_recognized_too(live: Live
     await triggers(live, secret, TOO_LITTLE | NONCE)
     assert "replayed" in await triggers(live, secret, TOO_LITTLE | NONCE)
     with live.found.store.read() as snapshot:
-        assert snapshot.count(VISITOR_HISTORY) == 0
+        assert snapshot.count(VISITORS) == 0
 
 
 async def test_reports_of_one_organization_are_no_replay_in_another(live: Live):
@@ -197,7 +197,7 @@ async def test_visitors_behind_an_exit_or_a_private_address_fire_nothing(live: L
         fired = await triggers(live, secret, report(number, timezone=ZONES[number % len(ZONES)]), ip)
         assert "residential_proxy_behavior" not in fired
     with live.found.store.read() as snapshot:
-        assert not any(history.visitors for _, history in snapshot.scan(ADDRESS_HISTORY))
+        assert not any(activity.history.visitors for _, activity in snapshot.scan(ADDRESSES))
 
 
 def listed(live: Live) -> list[bool]:
@@ -254,6 +254,6 @@ async def test_one_person_without_a_record_is_not_counted_as_many(live: Live):
     for _ in range(MANY_VISITORS * 2):
         await triggers(live, secret, poor)
     with live.found.store.read() as snapshot:
-        ((_, history),) = snapshot.scan(ADDRESS_HISTORY)
-    assert len(history.visitors) == 1
+        ((_, activity),) = snapshot.scan(ADDRESSES)
+    assert len(activity.history.visitors) == 1
     assert len({event.verdict.visitor_id for _, event in live.events()}) == MANY_VISITORS * 2

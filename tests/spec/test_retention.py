@@ -16,7 +16,7 @@ from svc.features.checks.invariants import violations
 from svc.features.contracts.cleanup import ROWS_OF_ONE, Sweep
 from svc.features.organizations.jobs import create_organization
 from svc.features.retention import sweeper
-from svc.features.retention.jobs import expired_by_key, passes, stale_accounts
+from svc.features.retention.jobs import begin_pass, expired_by_key, passes, stale_accounts
 from svc.features.retention.sweeper import sweep
 from svc.features.webhooks.content.payloads import EndpointTest
 from svc.features.webhooks.jobs.deliveries import AttemptRecord, enqueue, log_attempt
@@ -35,12 +35,12 @@ from svc.features.webhooks.tables import (
     WEBHOOK_EVENTS,
 )
 from svc.identify.attestation.challenge import period
-from svc.identify.history.evidence import DAY_S, REPLAY_MEMORY_S
+from svc.identify.history.evidence import REPLAY_MEMORY_S
 from svc.identify.recording.proofs import issue_challenge
 from svc.identify.records import IDEMPOTENCY_MS, RETENTION_MS, Idempotency, RetentionPass
 from svc.identify.tables import (
     ACCOUNTS,
-    ADDRESS_HISTORY,
+    ADDRESSES,
     BLOCKS,
     CHALLENGES,
     DEFERRED_REPORTS,
@@ -52,11 +52,11 @@ from svc.identify.tables import (
     LAST_LOOKS,
     REPORT_FINGERPRINTS,
     RETENTION_PASSES,
-    VISITOR_HISTORY,
     VISITOR_IDS,
     VISITORS,
     WEIGHTS,
 )
+from svc.identify.velocity.counts import LONGEST_S
 from svc.kernel.access.tables import KEY_IDS, KEYS, ORGANIZATION_KEYS
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.snapshot import Snapshot, Transaction
@@ -72,7 +72,7 @@ from tests.support.live import Live, report
 from tests.support.worlds import EPOCH_MS, sim_world
 
 OF_AN_EVENT = (EVENTS, DOCUMENTS, DEFERRED_REPORTS, EVENT_TAIL)
-HISTORIES = (VISITOR_HISTORY, ADDRESS_HISTORY, REPORT_FINGERPRINTS)
+HISTORIES = (ADDRESSES, REPORT_FINGERPRINTS)
 HOUR_MS = 3_600_000
 NOTIFIABLE = ("usage.daily_settled",)
 
@@ -133,20 +133,37 @@ async def test_webhooks_are_deleted_after_30_days_delivered_or_not(live: Live):
 
 
 @pytest.mark.slow(0.3)
-async def test_histories_are_deleted_after_their_day_and_the_next(live: Live):
-    """The day before is still read; what a report is known again by stays for its 30 days."""
+async def test_rows_of_addresses_and_reports_are_deleted_after_their_period_and_the_next(live: Live):
     _, public = live.issue()
     await identified(live, public, marked("a"))
-    began_ms = EPOCH_MS // DAY_MS * DAY_MS
-    await swept(live, began_ms + 2 * DAY_MS - 1)
-    assert counts(live, *HISTORIES) == [1, 1, 1]
-    await swept(live, began_ms + 2 * DAY_MS)
-    assert counts(live, *HISTORIES) == [0, 0, 1]
     period_ms = REPLAY_MEMORY_S * 1000
     await swept(live, (EPOCH_MS // period_ms + 2) * period_ms - 1)
-    assert counts(live, REPORT_FINGERPRINTS) == [1]
+    assert counts(live, *HISTORIES) == [1, 1]
     await swept(live, (EPOCH_MS // period_ms + 2) * period_ms)
-    assert counts(live, REPORT_FINGERPRINTS) == [0]
+    assert counts(live, *HISTORIES) == [0, 0]
+
+
+@pytest.mark.slow(0.3)
+async def test_what_visitors_and_accounts_did_lately_is_deleted_after_30_to_60_days(live: Live):
+    """Their records stay. Of those who come again nothing is deleted."""
+    _, public = live.issue()
+    for name in ("a", "b"):
+        await identified(live, public, marked(name), account_id=name)
+    await swept(live, EPOCH_MS)
+    live.clock.advance(hours=24 * 29)
+    await identified(live, public, marked("b") | {"nonce": "n00000002"}, account_id="b")
+
+    def kept() -> list[list[bool]]:
+        with live.found.store.read() as snapshot:
+            visitors = [bool(visitor.activity) for _, visitor in snapshot.scan(VISITORS)]
+            return [visitors, sorted(bool(account.activity.last_s) for _, account in snapshot.scan(ACCOUNTS))]
+
+    await swept(live, EPOCH_MS + 29 * DAY_MS)
+    assert kept() == [[True, True], [True, True]]
+    await swept(live, EPOCH_MS + 31 * DAY_MS)
+    assert kept() == [[False, True], [False, True]]
+    await swept(live, EPOCH_MS + 62 * DAY_MS)
+    assert kept() == [[False, False], [False, False]]
 
 
 async def test_challenges_are_deleted_when_no_longer_usable(live: Live):
@@ -268,6 +285,7 @@ async def test_after_a_jump_past_all_expiry_times_the_store_is_valid_at_every_st
     with live.found.store.read() as snapshot:
         tasks += expired_by_key(snapshot, live.organization.number, now_ms)
     tasks.append(stale_accounts(live.organization.number, now_ms, 365))
+    live.found.store.write_now([partial(begin_pass, number=live.organization.number, now_ms=now_ms)])
     for cleanup in tasks:
         live.found.store.write_now([partial(cleanup.step, cleanup.start)])
         with live.found.store.read() as snapshot:
@@ -377,8 +395,7 @@ def nothing_is_over(snapshot: Snapshot, now_ms: int) -> None:
     assert 0 < snapshot.count(DEFERRED_REPORTS) < len(oldest)
     assert min(row.at_ms for _, row in snapshot.scan(IDEMPOTENCY)) > now_ms - IDEMPOTENCY_MS
     for table, of_now in (
-        (VISITOR_HISTORY, now_ms // 1000 // DAY_S),
-        (ADDRESS_HISTORY, now_ms // 1000 // DAY_S),
+        (ADDRESSES, now_ms // 1000 // LONGEST_S),
         (REPORT_FINGERPRINTS, now_ms // 1000 // REPLAY_MEMORY_S),
         (CHALLENGES, period(now_ms)),
     ):

@@ -19,7 +19,7 @@ from svc.features.accounts.recounter import RecountProgress
 from svc.features.checks.invariants import violations
 from svc.features.upgrade.upgrade import upgrade
 from svc.identify.queries.velocity import event_subjects, row_of
-from svc.identify.tables import ACCOUNTS, EVENTS, RECOUNTS, VELOCITY, VISITOR_IDS
+from svc.identify.tables import ACCOUNTS, ADDRESSES, EVENTS, RECOUNTS, VISITOR_IDS, VISITORS
 from svc.identify.velocity.counts import LONGEST_S, WINDOWS, kind_of
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.values.ids import first_id
@@ -75,7 +75,9 @@ def as_of_before(transaction: Transaction, number: int) -> None:
     for (_, request_id), event in list(transaction.scan(EVENTS, number)):
         transaction.put(EVENTS, (number, request_id), msgspec.structs.replace(event, velocity=None))
         newest = request_id
-    for table in (VELOCITY, ACCOUNTS):
+    for (_, visitor), record in list(transaction.scan(VISITORS, number)):
+        transaction.put(VISITORS, (number, visitor), msgspec.structs.replace(record, activity=b""))
+    for table in (ADDRESSES, ACCOUNTS):
         for row_key in list(transaction.scan_keys(table, (number,), (number + 1,))):
             transaction.delete(table, *row_key)
     recount.begin(transaction, {number: newest})

@@ -10,16 +10,19 @@ from uuid import UUID
 
 import pytest
 
-from svc.features.accounts.jobs import build_records
-from svc.features.checks.invariants import violations
 from svc.features.erasure.visitors import erase_visitor
-from svc.identify.recording.velocity import keep_record
-from svc.identify.tables import ACCOUNTS, EVENTS, VELOCITY
+from svc.features.upgrade.upgrade import upgrade
+from svc.features.upgrade.velocity_jobs import VELOCITY
+from svc.identify.tables import ACCOUNTS, ADDRESSES, EVENTS, VISITORS
 from svc.identify.velocity.counts import OTHERS, SUBJECTS
 from svc.identify.velocity.record import DAY_S, MAX_VISITORS, AccountRecord, KnownVisitor, PairEvent, first_record
+from svc.kernel.store.reading import read_only
 from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.tables import META
 from svc.kernel.values.ids import first_id
+from svc.world import World
 from tests.spec.responses import visit
+from tests.store.former_store import to_version_8, with_former_tables
 from tests.store.test_identification import EPOCH_MS, Shop
 from tests.support.live import Live, live_service, report
 from tests.support.outbox import outbox_world
@@ -119,24 +122,10 @@ def test_a_record_is_what_its_events_say_whatever_moves_away(seed: int):
 async def test_an_upgrade_makes_records_and_counts_sign_ups_of_what_is_there(tmp_path: Path):
     async with live_service(tmp_path) as live:
         await populate(live)
-        store = live.found.store
-        with store.read() as snapshot:
-            records, rows = dict(snapshot.scan(ACCOUNTS)), dict(snapshot.scan(VELOCITY))
-        store.write_now([as_before])
-        with store.read() as snapshot:
-            faults = list(violations(snapshot))
-        assert sum("its account has no record" in fault for fault in faults) == 4
-        assert sum("it is not among the accounts" in fault for fault in faults) == 3, (
-            "a list that is empty tells nothing"
-        )
-        store.write_now([build_records])
-        with store.read() as snapshot:
-            assert list(violations(snapshot)) == []
-            assert dict(snapshot.scan(VELOCITY)) == rows
-            assert dict(snapshot.scan(ACCOUNTS)) == records
-        store.write_now([build_records])
-        with store.read() as snapshot:
-            assert dict(snapshot.scan(ACCOUNTS)) == records, "a second time it has nothing to do"
+    before = kept(tmp_path)
+    with_former_tables(tmp_path / "store", to_version_8, to_version_6)
+    assert upgrade(tmp_path, World.real().run_sync, program="9.9", map_bytes=64 << 20, now_ms=lambda: 99) is not None
+    assert kept(tmp_path) == before
 
 
 async def test_an_upgrade_keeps_the_first_day_of_an_account_whose_events_are_gone(tmp_path: Path):
@@ -145,21 +134,34 @@ async def test_an_upgrade_keeps_the_first_day_of_an_account_whose_events_are_gon
         await visit(live, key, report(1), account_id="a")
         live.clock.advance(hours=24)
         await visit(live, key, report(1), account_id="a")
-        made: list[AccountRecord] = []
+    ((_, before),) = kept(tmp_path)[ACCOUNTS.name]
+    with_former_tables(tmp_path / "store", to_version_8, to_version_6, lambda of: of.writer.clear(EVENTS.name))
+    upgrade(tmp_path, World.real().run_sync, program="9.9", map_bytes=64 << 20, now_ms=lambda: 99)
+    ((_, after),) = kept(tmp_path)[ACCOUNTS.name]
+    assert (after.first_s, after.visitors[0].visitor) == (before.first_s, before.visitors[0].visitor)
+    assert after.visitors[0].is_first
+    assert after.activity == before.activity
 
-        def upgrade_without_events(transaction: Transaction) -> None:
-            ((_, before),) = list(transaction.scan(ACCOUNTS))
-            as_before(transaction)
-            transaction.writer.clear(EVENTS.name)
-            build_records(transaction)
-            made.extend([before, *(record for _, record in transaction.scan(ACCOUNTS))])
-            raise ValueError("changes nothing")
 
-        (raised,) = live.found.store.write_now([upgrade_without_events])
-        assert isinstance(raised, ValueError)
-        before, after = made
-        assert (after.first_s, after.visitors[0].visitor) == (before.first_s, before.visitors[0].visitor)
-        assert after.visitors[0].is_first
+def kept(data: Path) -> dict[str, list[Any]]:
+    """What is stored of visitors, accounts and addresses."""
+    with read_only(data / "store", live=False) as store, store.read() as snapshot:
+        return {table.name: list(snapshot.scan(table)) for table in (VISITORS, ACCOUNTS, ADDRESSES)}
+
+
+def to_version_6(transaction: Transaction) -> None:
+    """As store version 6 had it: no records, and sign-ups without accounts in no row."""
+    rows = list(transaction.scan(VELOCITY))
+    known = {key[4] for key, _ in rows if SUBJECTS[key[3]] == "account"}
+    transaction.writer.clear(ACCOUNTS.name)
+    for key, row in rows:
+        kinds = OTHERS[SUBJECTS[key[3]]]
+        left = row
+        for other in row.others[kinds.index("accounts")].ids if "accounts" in kinds else ():
+            if other not in known:
+                left = left.without_others(tuple(other if kind == "accounts" else None for kind in kinds))
+        transaction.put(VELOCITY, key, left)
+    transaction.put(META, ("version",), 6)
 
 
 async def populate(live: Live) -> None:
@@ -181,21 +183,6 @@ async def populate(live: Live) -> None:
     await act(3, account_id="b")
     await act(3, action="sign_up")
     await act(4, action="sign_up")
-
-
-def as_before(transaction: Transaction) -> None:
-    """As store version 6 had it: no records, and sign-ups without accounts in no row."""
-    rows = list(transaction.scan(VELOCITY))
-    known = {key[4] for key, _ in rows if SUBJECTS[key[3]] == "account"}
-    for key, _ in list(transaction.scan(ACCOUNTS)):
-        keep_record(transaction, key, None)
-    for key, row in rows:
-        kinds = OTHERS[SUBJECTS[key[3]]]
-        left = row
-        for other in row.others[kinds.index("accounts")].ids if "accounts" in kinds else ():
-            if other not in known:
-                left = left.without_others(tuple(other if kind == "accounts" else None for kind in kinds))
-        transaction.put(VELOCITY, key, left)
 
 
 @pytest.mark.slow

@@ -30,8 +30,8 @@ from svc.identify.indexing.indexer import index
 from svc.identify.model import RequestFacts, Subject
 from svc.identify.recording.velocity import MAX_COMPARED, MAX_SHARED
 from svc.identify.records import Idempotency
-from svc.identify.tables import ACCOUNTS, DELETED_VISITORS, DOCUMENTS, EVENTS, IDEMPOTENCY, VELOCITY, VISITORS
-from svc.identify.velocity.counts import SUBJECTS, account_digest
+from svc.identify.tables import ACCOUNTS, DELETED_VISITORS, DOCUMENTS, EVENTS, IDEMPOTENCY, VISITORS
+from svc.identify.velocity.counts import account_digest
 from svc.kernel.store.lmdb.transaction import LmdbWriter
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.steps import EVENT_ROWS, STEP_ROWS, items_of_step
@@ -166,7 +166,7 @@ def test_an_event_that_leaves_a_large_account_is_compared_with_a_bounded_number(
             """Visitors and addresses of the account."""
             digest, now_s = account_digest(shop.number, "big"), now_ms // 1000
             with world.store.read() as snapshot:
-                rows = [row for key, row in snapshot.scan(VELOCITY) if key[3:] == (SUBJECTS.index("account"), digest)]
+                rows = [record.activity for key, record in snapshot.scan(ACCOUNTS) if key[2] == digest]
                 (counts,) = [row.counts("account", now_s) for row in rows]
             return tuple(month for _, _, month in counts.others[:2])
 

@@ -1,3 +1,4 @@
+from contextlib import suppress
 from typing import Any
 
 import cbor2
@@ -7,11 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc.identify.events.segments import Digests
-from svc.identify.history.evidence import AddressHistory, ReportFingerprint, VisitorHistory
+from svc.identify.history.activity import AddressActivity, VisitorActivity
+from svc.identify.history.days import AddressHistory, VisitorHistory
+from svc.identify.history.evidence import ReportFingerprint
 from svc.identify.matching import Block
 from svc.identify.records import EVENT_FIELDS, Event, Idempotency
 from svc.identify.scoring.weights import StoredWeights
-from svc.identify.tables import BLOCKS, EVENT_TAIL, IDEMPOTENCY
+from svc.identify.tables import ACCOUNTS, ADDRESSES, BLOCKS, EVENT_TAIL, IDEMPOTENCY
+from svc.identify.velocity.counts import EMPTY
+from svc.identify.velocity.record import AccountRecord, KnownVisitor
 from svc.kernel.store.schema.codec import CorruptionError, Flattened, Key, KeyPart, Record, Signed, UnknownValueError
 from svc.kernel.store.schema.key_parts import MOMENT, TEXT, U32, U64, UUID_V7, index_of
 from svc.kernel.store.schema.table import Table
@@ -80,14 +85,6 @@ def test_the_bytes_of_a_record_are_pinned():
 
 
 HISTORY = [
-    (
-        VisitorHistory(((2_945_448, 3),), ((5, 1_767_268_800),), (("GB", 1_767_268_800),)),
-        "8481821a002cf1a8038182051a695661c081826247421a695661c000",
-    ),
-    (
-        AddressHistory((7, 2**64 - 1), ("GB", "Asia/Tokyo"), 1, 2),
-        "8482071bffffffffffffffff826247426a417369612f546f6b796f0102",
-    ),
     (ReportFingerprint(1_767_268_800, 2**64 - 1), "821a695661c01bffffffffffffffff"),
     (
         StoredWeights(
@@ -110,9 +107,39 @@ def test_the_bytes_of_history_and_weights_are_pinned(value: Any, body: str):
     assert record.decode(record.encode(value)) == value
 
 
-def test_the_history_of_an_address_before_lookalikes_were_counted_can_be_read():
-    former = bytes.fromhex("8382071bffffffffffffffff826247426a417369612f546f6b796f01")
-    assert Record(AddressHistory).decode(former) == AddressHistory((7, 2**64 - 1), ("GB", "Asia/Tokyo"), 1)
+def test_the_bytes_of_an_activity_are_pinned():
+    history = VisitorHistory(((2_945_448, 3),), ((5, 1_767_268_800),), (("GB", 1_767_268_800),), 2, 20_454)
+    live, test = EMPTY.with_event(1_767_268_800, (None, 5, 6)), EMPTY.with_event(1_767_268_801, (None, None, None))
+    of_visitor = VisitorActivity(live, test, history)
+    assert of_visitor.pack().hex() == (
+        "28001000c0615669c061566901000101c0615669c06156690500000000000000c06156690600000000000000"
+        "c1615669c161566901000000c1615669"
+        "e64f000002010101a8f12c00030500000000000000c06156694742c0615669"
+    )
+    assert VisitorActivity.unpack(of_visitor.pack()) == of_visitor
+    assert VisitorActivity().pack() == b""
+    assert VisitorActivity.unpack(b"") == VisitorActivity()
+    of_address = AddressActivity(history=AddressHistory((7, 2**64 - 1), ("GB", "JP"), 1, 2, 20_454))
+    assert of_address.pack().hex() == "00000000e64f00000102020700000000000000ffffffffffffffff47424a50"
+    assert AddressActivity.unpack(of_address.pack()) == of_address
+
+
+@given(raw=st.binary(max_size=120))
+def test_other_bytes_are_no_activity_and_no_record_of_an_account(raw: bytes):
+    """Whatever is read, `CorruptionError` is all that is raised."""
+    for value in (ADDRESSES.value, ACCOUNTS.value):
+        with suppress(CorruptionError):
+            value.decode(raw)
+
+
+def test_the_bytes_of_an_account_are_pinned():
+    record = AccountRecord(1, 5, (KnownVisitor(9, 1, 5, 2, 3, is_first=True),), EMPTY.with_event(5, (9, None, None)))
+    assert record.pack().hex() == (
+        "01010000000500000001090000000100000005000000020003000000"
+        "01050000000500000001010000050000000500000009"
+        "00000000000000"
+    )
+    assert AccountRecord.unpack(record.pack()) == record
 
 
 ROWS: list[tuple[Table[Any], tuple[Any, ...], Any]] = [

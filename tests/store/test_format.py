@@ -8,7 +8,7 @@ import random
 import re
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -23,11 +23,13 @@ from svc.features.tables import TABLES
 from svc.features.upgrade.upgrade import upgrade
 from svc.features.webhooks.records import DELIVERY_KINDS
 from svc.identify.events.listing import LEVELS
+from svc.identify.history.activity import AddressActivity, VisitorActivity
 from svc.identify.matching import Visitor
 from svc.identify.matching.tokens import Token
 from svc.identify.matching.visitor import first_record
-from svc.identify.tables import BLOCKS, VELOCITY, VISITORS
-from svc.identify.velocity.counts import VelocityRow
+from svc.identify.tables import ACCOUNTS, ADDRESSES, BLOCKS, VISITORS
+from svc.identify.velocity.counts import EMPTY, VelocityRow
+from svc.identify.velocity.record import AccountRecord
 from svc.kernel.access.tables import KEYS
 from svc.kernel.store.engine import KeyRange
 from svc.kernel.store.files import durable_files as files
@@ -100,7 +102,7 @@ def visitor_of(raw: bytes) -> dict[str, Any]:
         at += struct.calcsize(f"<{count}{code}")
         return found
 
-    listed = {4: True, 5: False}[raw[0]]
+    listed = {6: True, 7: False}[raw[0]]
     visitor_id = raw[1:21].rstrip(b"\0").decode("ascii")
     at = 21
     family, collector, first_seen_s, last_seen_s = numbers(4, "I")
@@ -119,7 +121,7 @@ def visitor_of(raw: bytes) -> dict[str, Any]:
         for (value, origin, first_s, last_s, probation, flags), (key, key_s) in zip(rows, keys, strict=True)
     ]
     former = [(numbers(1, "B")[0], numbers(1, "I")[0]) for _ in range(f)]
-    assert at == len(raw)
+    activity = raw[at:]
     found = dict(locals())
     return {
         name: tuple(found[name]) if isinstance(found[name], list) else found[name] for name in Visitor.__struct_fields__
@@ -181,6 +183,54 @@ def plain_velocity(row: VelocityRow) -> dict[str, Any]:
     return {**msgspec.structs.asdict(row), "others": tuple(tuple(seen) for seen in row.others)}
 
 
+def account_of(body: bytes) -> dict[str, Any]:
+    """As the page says."""
+    assert body[0] == 1
+    first_s, last_s, size = struct.unpack("<IIB", body[1:10])
+    visitors = [struct.unpack("<IIIHIB", body[10 + 19 * at : 29 + 19 * at]) for at in range(size)]
+    rest = body[10 + 19 * size :]
+    activity = velocity_of(rest) if rest else plain_velocity(EMPTY)
+    return {"first_s": first_s, "last_s": last_s, "visitors": visitors, "activity": activity}
+
+
+def plain_account(record: AccountRecord) -> dict[str, Any]:
+    visitors = [msgspec.structs.astuple(known) for known in record.visitors]
+    return {**msgspec.structs.asdict(record), "visitors": visitors, "activity": plain_velocity(record.activity)}
+
+
+def activity_of(body: bytes, day_of: Callable[[bytes], list[Any]]) -> list[Any]:
+    """As the page says."""
+    live, test = struct.unpack("<HH", body[:4])
+    parts = body[4 : 4 + live], body[4 + live : 4 + live + test]
+    rest = body[4 + live + test :]
+    return [velocity_of(part) if part else plain_velocity(EMPTY) for part in parts] + (day_of(rest) if rest else [])
+
+
+def day_of_visitor(body: bytes) -> list[Any]:
+    day, lessons, slots, addresses, countries = struct.unpack("<IBBBB", body[:8])
+    form = f"<{slots}I{slots}B{addresses}Q{addresses}I{2 * countries}s{countries}I"
+    found = list(struct.unpack(form, body[8:]))
+    codes = found.pop(2 * slots + 2 * addresses).decode()
+    lists = found[: 2 * slots], found[2 * slots : 2 * (slots + addresses)], found[2 * (slots + addresses) :]
+    activity, seen = (tuple(zip(of[: len(of) // 2], of[len(of) // 2 :], strict=True)) for of in lists[:2])
+    in_country = tuple(zip((codes[at : at + 2] for at in range(0, len(codes), 2)), lists[2], strict=True))
+    return [(activity, seen, in_country, lessons, day)]
+
+
+def day_of_address(body: bytes) -> list[Any]:
+    day, lessons, lookalikes, size = struct.unpack("<IBBB", body[:7])
+    visitors = struct.unpack(f"<{size}Q", body[7 : 7 + 8 * size])
+    codes = body[7 + 8 * size :].decode()
+    homelands = tuple(codes[at : at + 2] for at in range(0, len(codes), 2))
+    return [(visitors, homelands, lessons, lookalikes, day)]
+
+
+def plain_activity(activity: VisitorActivity | AddressActivity) -> list[Any]:
+    day = msgspec.structs.astuple(activity.history)
+    rows = [plain_velocity(activity.live), plain_velocity(activity.test)]
+    return rows + ([day] if activity.history.pack() else [])
+
+
 def outcomes_of(body: bytes) -> list[Any]:
     """As the page says."""
     facts, places, times, lags, visitors, accounts, tails = msgspec.msgpack.decode(zlib.decompress(body))
@@ -216,13 +266,18 @@ async def test_every_row_can_be_read_by_the_documented_format(tmp_path: Path):  
                 assert body == known
             case "Visitor":
                 assert visitor_of(body) == msgspec.structs.asdict(known)
+                if known.activity:
+                    lately = VisitorActivity.unpack(known.activity)
+                    assert activity_of(known.activity, day_of_visitor) == plain_activity(lately)
             case "Block":
                 first, *numbers = struct.unpack(f"<{len(body) // 4}I", body)
                 assert (first / 16, tuple(numbers)) == (known.count, known.numbers)
             case "DeliveryKey":
                 assert (body[:16], DELIVERY_KINDS[body[16]]) == known
-            case "VelocityRow":
-                assert velocity_of(body) == plain_velocity(known)
+            case "AccountRecord":
+                assert account_of(body) == plain_account(known)
+            case "AddressActivity":
+                assert activity_of(body, day_of_address) == plain_activity(known)
             case "Digests":
                 assert struct.unpack(f"<{len(body) // 8}Q", body) == known.values
             case "HourCounts":
@@ -239,7 +294,7 @@ async def test_every_row_can_be_read_by_the_documented_format(tmp_path: Path):  
             case _:
                 assert list(known.__struct_fields__) == records[kind]
                 assert cbor2.loads(body) == plain(known)
-    of_tables = {META.name, KEYS.name, VISITORS.name, BLOCKS.name, VELOCITY.name}
+    of_tables = {META.name, KEYS.name, VISITORS.name, BLOCKS.name, ACCOUNTS.name, ADDRESSES.name}
     assert of_tables | {"events", "hours", "ledger", "webhook_deliveries"} <= seen
 
 

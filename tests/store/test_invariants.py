@@ -15,12 +15,13 @@ import svc
 from bench.retention import Months
 from svc.features.checks.invariants import repeated, violations
 from svc.features.lists.jobs import remove_entries
-from svc.features.lists.tables import LISTS
+from svc.features.lists.lists import Listed, Listing
+from svc.features.lists.tables import FILLED_LISTS, LISTED, LISTS
 from svc.features.organizations.jobs import create_organization
 from svc.features.tables import TABLES
 from svc.features.weights.jobs import restore_weights, save_weights
 from svc.identify.attestation.challenge import AttestedKey, VisitorKeys
-from svc.identify.history.evidence import VisitorHistory
+from svc.identify.history.evidence import VisitorPlaces
 from svc.identify.matching import EMPTY_BLOCK
 from svc.identify.matching.blocks import token_key
 from svc.identify.matching.tokens import DEVICE, STRANGERS, UNKNOWN_ORIGIN, Token
@@ -36,9 +37,9 @@ from svc.identify.tables import (  # fmt: skip  # fmt: skip  # fmt: skip
     EVENTS,
     IDEMPOTENCY,
     VISITOR_COUNTS,
-    VISITOR_HISTORY,
     VISITOR_IDS,
     VISITOR_KEYS,
+    VISITOR_PLACES,
     VISITORS,
     WEIGHTS,  # fmt: skip
 )
@@ -76,10 +77,7 @@ def found_in(directory: Path, *jobs: Callable[[Transaction], object]) -> list[st
 @pytest.mark.parametrize(
     ("job", "sentence"),
     [
-        (
-            lambda txn: txn.put(VISITOR_HISTORY, (1, 20454, 9), VisitorHistory()),
-            "of visitor 9 of organization 1, who is",
-        ),
+        (lambda txn: txn.put(VISITOR_PLACES, (1, 9), VisitorPlaces()), "of visitor 9 of organization 1, who is"),
         (lambda txn: txn.put(WEIGHTS, (1, 0, "key_x"), STORED), "weights for key key_x, which is none of its SDK keys"),
         (lambda txn: txn.put(WEIGHTS, (1, 3, ""), STORED), "weights for platform 3, which does not exist"),
         (lambda txn: txn.put(ATTESTED_KEYS, (1, b"k" * 32), ATTESTED), "is not listed with its visitor"),
@@ -174,9 +172,7 @@ UNTOLD = {
     "sessions",
     "statistics",
     "subject_notes",
-    "visitor_history",
     "visitor_places",
-    "address_history",
     "webhook_attempt_counts",
     "webhook_endpoint_health",
     "weights",
@@ -302,15 +298,33 @@ def test_a_list_with_entries_that_its_organization_does_not_name_is_a_violation(
 
     def empties(transaction: Transaction) -> None:
         (number, name), found = first(transaction, LISTS)
-        assert transaction.get(ORGANIZATIONS, number).filled_lists == (name,)
+        described = transaction.get(FILLED_LISTS, number)
+        assert transaction.get(ORGANIZATIONS, number).filled_lists == described.names == (name,)
         remove_entries(transaction, number, found.id, ["203.0.113.0/24"], 0)
         owner = transaction.get(ORGANIZATIONS, number)
         assert owner.filled_lists == ()
+        assert transaction.get(FILLED_LISTS, number) is None
         transaction.put(ORGANIZATIONS, (number,), msgspec.structs.replace(owner, filled_lists=(name,)))
+        transaction.put(FILLED_LISTS, (number,), described)
 
-    (violation,) = broken_by(toured, change(ORGANIZATIONS, filled_lists=()))
-    assert "has entries, organization 1 does not say so" in violation
+    unnamed, others = broken_by(toured, change(ORGANIZATIONS, filled_lists=()))
+    assert "has entries, organization 1 does not say so" in unnamed
+    assert others == "the lists with entries of organization 1 are not those that its row names"
     assert broken_by(toured, empties) == []
+
+
+def test_what_rules_read_of_lists_is_compared_with_them(toured: Store):
+    with toured.read() as snapshot:
+        told = snapshot.get(FILLED_LISTS, 1)
+    assert told is not None
+    (list_of,) = told.lists
+    another = msgspec.structs.replace(list_of, kind="tag")
+    (violation,) = broken_by(toured, change(FILLED_LISTS, lists=(another,)))
+    assert violation.endswith("of organization 1 is not what rules read of it")
+    (violation,) = broken_by(toured, drop(LISTED))
+    assert violation.endswith("is not found by its value")
+    (violation,) = broken_by(toured, put(LISTED, 1, "stray", value=Listed((Listing(list_of.raw_id, None),))))
+    assert violation == "a value of organization 1 is said to be in a list that does not have it so"
 
 
 SITE = 77

@@ -28,13 +28,11 @@ from svc.features.reviews.tables import NOTES
 from svc.features.tables import TABLES
 from svc.identify.records import Idempotency, RetentionPass
 from svc.identify.tables import (
-    ADDRESS_HISTORY,
+    ADDRESSES,
     CHALLENGES,
     EVENTS,
     ORIGIN_PROOFS,
     REPORT_FINGERPRINTS,
-    VELOCITY,
-    VISITOR_HISTORY,
 )
 from svc.kernel.access.tables import AUDIT
 from svc.kernel.limits.quotas import Holding
@@ -209,10 +207,8 @@ def test_rows_kept_by_age_are_kept_for_the_promised_time():
         EVENTS.name: month,
         "webhook_events": month,
         "webhook_attempts": month,
-        VISITOR_HISTORY.name: day - 1,
-        ADDRESS_HISTORY.name: day - 1,
+        ADDRESSES.name: day // 30 - 1,
         REPORT_FINGERPRINTS.name: day // 30 - 1,
-        VELOCITY.name: day // 30 - 1,
         ORIGIN_PROOFS.name: day // 30 - 1,
         CHALLENGES.name: NOW_MS // 300_000 - 1,
         OUTCOMES.name: first_id(NOW_MS - 400 * DAY_MS),

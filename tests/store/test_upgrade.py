@@ -16,8 +16,9 @@ import pytest
 import svc
 from svc.features.backup import snapshots
 from svc.features.backup.restore import Restoring, restore
+from svc.features.checks.invariants import violations
 from svc.features.checks.verification import Verification
-from svc.features.lists.tables import LIST_ENTRIES, LISTS
+from svc.features.lists.tables import LIST_ENTRIES, LISTED, LISTS
 from svc.features.schema import SCHEMA
 from svc.features.tables import TABLES
 from svc.features.upgrade import upgrade as upgrading
@@ -285,11 +286,15 @@ def test_the_upgrade_to_version_8_clears_the_second_rows_of_lists(tmp_path: Path
 
 
 @pytest.mark.parametrize("version", [7, 8])
-def test_the_upgrade_to_version_9_names_the_lists_that_have_entries(version: int, tmp_path: Path):
+def test_an_upgrade_tells_rules_of_the_lists_that_have_entries(version: int, tmp_path: Path):
     directory, _ = unpack(RELEASED / "unreleased" / f"store-{version}.tar.xz", tmp_path)
     upgrade(directory, WORLD.run_sync, map_bytes=MAP_BYTES, program="test", now_ms=WORLD.now_ms, copy=False)
     with read_only(directory / "store", live=True) as store, store.read() as snapshot:
         named = [owner.filled_lists for _, owner in snapshot.scan(ORGANIZATIONS)]
         filled = [name for (_, name), found in snapshot.scan(LISTS) if found.entries]
+        listed = [value for (_, value), _ in snapshot.scan(LISTED)]
+        entries = [value for (_, _, value), _ in snapshot.scan(LIST_ENTRIES)]
+        assert list(violations(snapshot)) == []
     assert named == [("blocked_addresses",)]
     assert filled == ["blocked_addresses"]
+    assert listed == entries != []

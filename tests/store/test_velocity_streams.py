@@ -21,10 +21,12 @@ from bench.linkage.streams import read_stream
 from bench.reports import device_report, submitted
 from bench.retention import Everywhere
 from svc.features.organizations.jobs import create_organization
+from svc.identify.history.activity import VisitorActivity
 from svc.identify.history.evidence import address_id
 from svc.identify.identification import Assessment, assess
 from svc.identify.model import RequestFacts
-from svc.identify.recording.velocity import count_event
+from svc.identify.queries.velocity import read_address
+from svc.identify.recording.velocity import activity_after, count_event, put_address
 from svc.identify.velocity.counts import MOST, OTHERS, SUBJECTS, WINDOWS, Counts, Subject
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.snapshot import Transaction
@@ -126,12 +128,18 @@ def differing(directory: Path, stream: Iterable[Seen]) -> tuple[int, list[str]]:
     found.store.write_now([prepare])
     facts = RequestFacts(ip="81.2.69.160", user_agent=device_report(1)["userAgent"])
     template = assess(submitted(world, device_report(1), facts), Everywhere())
-    compared, wrong = 0, list[str]()
+    compared, wrong, visitors = 0, list[str](), defaultdict[int, bytes](bytes)
 
     def job(transaction: Transaction, some: Sequence[Seen]) -> None:
         nonlocal compared
         for seen in some:
-            velocity = count_event(transaction, _assessment(template, seen), seen.visitor, is_new=False).velocity
+            assessment = _assessment(template, seen)
+            lately = VisitorActivity.unpack(visitors[seen.visitor])
+            before = read_address(transaction, 1, assessment.history.address, seen.at_s)
+            counted = count_event(transaction, assessment, seen.visitor, lately, before)
+            put_address(transaction, assessment, before, None, counted)
+            visitors[seen.visitor] = activity_after(assessment, lately, None, counted)
+            velocity = counted.velocity
             for subject, expected in exact.count(seen).items():
                 compared += 1
                 if getattr(velocity, subject) != expected:
@@ -151,7 +159,7 @@ def _assessment(template: Assessment, seen: Seen) -> Assessment:
         template.submission, at_ms=seen.at_s * 1000, account_id=seen.account, facts=facts
     )
     network = msgspec.structs.replace(template.network, country_code=seen.country)
-    history = msgspec.structs.replace(template.history, address=address_id(seen.ip))
+    history = msgspec.structs.replace(template.history, address=address_id(seen.ip), at_s=seen.at_s)
     return msgspec.structs.replace(template, submission=submission, network=network, history=history)
 
 

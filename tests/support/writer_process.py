@@ -16,7 +16,7 @@ from pathlib import Path
 import trio
 
 from bench.reports import device_report, submitted
-from svc.features.identification.pipeline.visitor_index import ClassKey, Frequencies
+from svc.features.identification.pipeline.frequencies import ClassKey, Frequencies
 from svc.features.identification.transaction import Recorded, identify
 from svc.identify.history.visitor_numbers import VisitorNumbers
 from svc.identify.identification import Submission, assess

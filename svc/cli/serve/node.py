@@ -18,7 +18,7 @@ import trio
 
 from svc.cli.serve.reload import ReadConfig, Reload
 from svc.cli.store.initialize import initialize
-from svc.cli.store.upgrade import keep_settings
+from svc.cli.store.upgrade import LoggedSteps, keep_settings
 from svc.command.data_directory import opened_directory
 from svc.features.tables import TABLES
 from svc.http.waiting import Obstructed, can_serve
@@ -145,7 +145,7 @@ def _prepare(directory: Path, config: Config, url: StoreUrl, world: World, *, in
     other's fences.
     """
     if is_initialized(url):
-        open_store(url, world.run_sync).close()
+        open_store(url, world.run_sync, steps=LoggedSteps()).close()
     elif not init:
         raise NoStoreError(
             f"{url} holds no store of this service: `svc serve --init` or `svc org create` makes one, and "

@@ -206,6 +206,7 @@ def _work(slot: WorkerSlot, inherited: _Inherited, directory: Path, config: Conf
         files.locked(directory / LEADER_LOCK) as lock,
         reach(directory, slot) as bus,
     ):
+        found.store.turns.bell = shared.bell
         service = Service(
             config,
             world,

@@ -18,6 +18,7 @@ from svc.kernel.store.directory import Opened, refuse_without_data, risky_modes
 from svc.kernel.store.files import durable_files as files
 from svc.kernel.store.files.serve_lock import sole_process
 from svc.kernel.store.installation import ServedLimits, claim_region, record_limits
+from svc.kernel.store.steps import Steps
 from svc.world import World
 
 log = structlog.get_logger()
@@ -72,6 +73,26 @@ def _log_wait(holder: str) -> None:
     log.info("waiting for another process to leave the data directory", holder=holder)
 
 
+class LoggedSteps(Steps):
+    """Tells the log how far an upgrade is, each `ROWS_LOGGED` rows."""
+
+    _label, _rows, _length = "", 0, 0
+
+    def stage(self, label: str, length: int) -> None:
+        """Log that a migration begins."""
+        self._label, self._rows, self._length = label, 0, length
+        log.info(label, rows=0, of=length)
+
+    def step(self, count: int) -> None:
+        """Log how many rows it has read, from time to time."""
+        before, self._rows = self._rows, self._rows + count
+        if before // ROWS_LOGGED < self._rows // ROWS_LOGGED:
+            log.info(self._label, rows=self._rows, of=self._length)
+
+
+ROWS_LOGGED = 100_000
+
+
 def upgrade_where_needed(directory: Path, config: Config, world: World, *, copy: bool = True) -> Upgraded | None:
     """Upgrade an older store to this program's version, and keep a copy of it if `copy`. Returns what was done, `None`
     where it has that version. Raises as `upgrade` does.
@@ -83,6 +104,7 @@ def upgrade_where_needed(directory: Path, config: Config, world: World, *, copy:
         program=svc.__version__,
         now_ms=world.now_ms,
         copy=copy,
+        steps=LoggedSteps(),
     )
     if done is not None:
         kept = None if done.copy is None else str(done.copy)

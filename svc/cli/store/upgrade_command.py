@@ -15,7 +15,7 @@ import click
 import msgspec
 
 import svc
-from svc.cli.store.upgrade import upgrade_where_needed
+from svc.cli.store.upgrade import LoggedSteps, upgrade_where_needed
 from svc.command.data_directory import database_of
 from svc.command.help import examples
 from svc.command.output import (
@@ -132,7 +132,7 @@ def _upgrade(location: Path | StoreUrl, config: Config, *, copy: bool) -> Upgrad
         kept = None if done is None else done.copy
     elif before < newest:
         try:
-            open_store(location, world.run_sync).close()
+            open_store(location, world.run_sync, steps=LoggedSteps()).close()
         except EngineError as error:
             raise DirectoryError(f"cannot upgrade {location}: {error}") from error
     return Upgrading(before, newest, None if kept is None else str(kept), round(elapsed_s() - began_at, 2))

@@ -25,8 +25,8 @@ from svc.identify.index.queries import Scope, Search, wanted
 from svc.identify.queries.events import rewrite_event
 from svc.identify.queries.velocity import event_subjects, is_counted
 from svc.identify.recording.velocity import forget_account
-from svc.identify.tables import ACCOUNT_ERASURES, ACCOUNTS, EVENTS, VELOCITY, VISITOR_IDS
-from svc.identify.velocity.counts import ACCOUNT_ID, KINDS, SUBJECTS, account_digest
+from svc.identify.tables import ACCOUNT_ERASURES, ACCOUNTS, EVENTS, VISITOR_IDS
+from svc.identify.velocity.counts import ACCOUNT_ID, KINDS, account_digest
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.steps import EVENT_ROWS, items_of_step
 from svc.kernel.values.fields import ENVIRONMENTS
@@ -43,7 +43,6 @@ def erase_account(transaction: Transaction, number: int, account_id: str, now_ms
     if not transaction.has(ACCOUNT_ERASURES, number, digest):
         is_known = (
             any(_events_of(transaction, number, account_id))
-            or any(_own_rows(transaction, number, digest))
             or any(transaction.has(ACCOUNTS, number, kind, digest) for kind in range(len(KINDS)))
             or any(of.is_known(transaction, number, "account", account_id) for of in forgetting())
             or any(rows_by_subject(transaction, number, "account", account_id))
@@ -79,11 +78,9 @@ def pending_account_erasures(snapshot: Snapshot, number: int) -> list[int]:
 
 
 def _purge_account(transaction: Transaction, number: int, account_id: str, digest: int) -> None:
-    """Delete what belongs to an account and to no event: list entries, velocity, record, outcome number and notes."""
+    """Delete what belongs to an account and to no event: list entries, record, outcome number and notes."""
     for of in forgetting():
         of.at_once(transaction, number, "account", account_id)
-    for key in list(_own_rows(transaction, number, digest)):
-        transaction.delete(VELOCITY, *key)
     for kind in range(len(KINDS)):
         transaction.delete(ACCOUNTS, number, kind, digest)
     purge_subject(transaction, number, "account", account_id)
@@ -114,14 +111,3 @@ def _events_of(snapshot: Snapshot, number: int, account_id: str) -> Iterator[byt
             event = snapshot.get(EVENTS, number, request_id)
             if event is not None and filters.matches(event):
                 yield request_id
-
-
-def _own_rows(snapshot: Snapshot, number: int, digest: int) -> Iterator[tuple[int, ...]]:
-    """Yield keys of the velocity rows of the account itself."""
-    after = -1
-    while (found := next(snapshot.scan_keys(VELOCITY, (number, after + 1), (number + 1,)), None)) is not None:
-        after = found[1]
-        for kind in range(len(KINDS)):
-            key = (number, after, kind, SUBJECTS.index("account"), digest)
-            if snapshot.has(VELOCITY, *key):
-                yield key

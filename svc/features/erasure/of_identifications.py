@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from svc.features.contracts.erased import Erased, Keys, Owner
-from svc.features.erasure.visitors import address_key, blocks_of, fingerprint_key
+from svc.features.erasure.visitors import blocks_of, fingerprint_key
 from svc.identify.events.hour_counts import NOTHING, HourCounts
 from svc.identify.events.segments import Digests, Segment
-from svc.identify.history.evidence import AddressHistory
+from svc.identify.history.activity import AddressActivity
 from svc.identify.index.queries import digests, rows_of
 from svc.identify.matching.blocks import Block
 from svc.identify.queries.events import hour_key
-from svc.identify.queries.velocity import event_subjects, is_counted, row_keys
+from svc.identify.queries.velocity import address_keys, event_subjects
 from svc.identify.recording.proofs import keys_of
 from svc.identify.recording.velocity import own_part
 from svc.identify.records import Event
 from svc.identify.tables import (
     ACCOUNTS,
-    ADDRESS_HISTORY,
+    ADDRESSES,
     ATTESTED_KEYS,
     BLOCKS,
     BROWSER_KEYS,
@@ -27,12 +27,10 @@ from svc.identify.tables import (
     HOURS,
     LATE_EVENTS,
     REPORT_FINGERPRINTS,
-    VELOCITY,
-    VISITOR_IDS,
     VISITOR_KEYS,
     VISITORS,
 )
-from svc.identify.velocity.counts import VelocityRow
+from svc.identify.velocity.counts import EMPTY
 from svc.identify.velocity.record import AccountRecord
 from svc.kernel.store.snapshot import Snapshot
 
@@ -76,13 +74,10 @@ def _memory_of_report(snapshot: Snapshot, number: int, request_id: bytes, event:
     fingerprint = fingerprint_key(snapshot, number, request_id, event)
     if fingerprint is not None:
         yield REPORT_FINGERPRINTS, fingerprint
-    yield ADDRESS_HISTORY, address_key(number, event)
 
 
-def _velocity(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> Keys:
-    visitor = snapshot.get(VISITOR_IDS, number, event.verdict.visitor_id.encode())
-    if is_counted(snapshot, number, request_id, event):
-        yield from ((VELOCITY, key) for key in row_keys(event_subjects(number, request_id, event, visitor)))
+def _activity(_: Snapshot, number: int, request_id: bytes, event: Event) -> Keys:
+    yield from ((ADDRESSES, key) for key in address_keys(event_subjects(number, request_id, event, None)))
 
 
 def _own_digests(owner: Owner, _: Any, row: Any) -> Any:
@@ -95,27 +90,20 @@ def _own_counts(owner: Owner, _: Any, _row: Any) -> HourCounts:
     return NOTHING.plus(_event_of(owner))
 
 
-def _own_velocity(owner: Owner, key: Any, row: VelocityRow) -> VelocityRow:
-    who = event_subjects(owner.number, owner.request_id, _event_of(owner), owner.visitor or None)
-    return own_part(who, key, row)
+def _own_activity(owner: Owner, _: Any, row: AddressActivity) -> AddressActivity:
+    return own_part(event_subjects(owner.number, owner.request_id, _event_of(owner), owner.visitor or None), row)
 
 
 def _own_record(owner: Owner, _: Any, record: AccountRecord) -> AccountRecord:
     own = tuple(known for known in record.visitors if known.visitor == owner.visitor)
-    return AccountRecord(own[0].first_s, own[0].last_s, own)
+    seen = dict(zip(record.activity.others[0].ids, record.activity.others[0].times, strict=True))
+    at_s = seen.get(owner.visitor)
+    activity = EMPTY if at_s is None else EMPTY.with_others(at_s, (owner.visitor, None, None))
+    return AccountRecord(own[0].first_s, own[0].last_s, own, activity)
 
 
 def _own_block(owner: Owner, _: Any, _row: Any) -> Block:
     return Block(0, (owner.visitor,))
-
-
-def _own_history(owner: Owner, _: Any, row: Any) -> Any:
-    """Return the owner's visits in an address's history; `None` if all are others'. An empty one is anybody's."""
-    if not isinstance(row, AddressHistory):
-        return row
-    pairs = zip(row.visitors, row.homelands, strict=True)
-    own = tuple(homeland for visitor, homeland in pairs if visitor == owner.visitor)
-    return AddressHistory((owner.visitor,) * len(own), own) if own or not row.visitors else None
 
 
 def _event_of(owner: Owner) -> Event:
@@ -126,9 +114,9 @@ def _event_of(owner: Owner) -> Event:
 ERASED = {
     "unindex": Erased((EVENT_TAIL, EVENT_SEGMENTS, LATE_EVENTS), of_event=rows_of, own=_own_digests),
     "uncount": Erased((HOURS,), of_event=_counts, own=_own_counts),
-    "purge_velocity": Erased((VELOCITY,), of_event=_velocity, own=_own_velocity),
+    "purge_activity": Erased((ADDRESSES,), of_event=_activity, own=_own_activity),
     "leave_accounts": Erased((ACCOUNTS,), of_visitor=_accounts, own=_own_record),
-    "purge_report": Erased((ADDRESS_HISTORY, REPORT_FINGERPRINTS), of_event=_memory_of_report, own=_own_history),
+    "purge_report": Erased((REPORT_FINGERPRINTS,), of_event=_memory_of_report),
     "leave_blocks": Erased((BLOCKS,), of_visitor=_blocks, own=_own_block),
     "purge_browser_keys": Erased((BROWSER_KEYS,), of_visitor=_browser_keys),
     "purge_attested_keys": Erased((ATTESTED_KEYS, VISITOR_KEYS), of_visitor=_attested_keys),

@@ -32,14 +32,7 @@ from svc.features.labels.jobs import archive
 from svc.features.reviews.queries import subject_digest
 from svc.features.webhooks.tables import ENDPOINTS
 from svc.identify.events.archive import inflate
-from svc.identify.history.evidence import (
-    DAY_S,
-    REPLAY_MEMORY_S,
-    AddressHistory,
-    HistoryEvidence,
-    address_id,
-    history_evidence,
-)
+from svc.identify.history.evidence import REPLAY_MEMORY_S, HistoryEvidence, history_evidence
 from svc.identify.index.queries import Scope, Search, digest_of, scope_of, unindex
 from svc.identify.matching import Visitor
 from svc.identify.matching.blocks import Block, BlockKey, attribute_keys, exact_key, network_key, token_key
@@ -48,12 +41,11 @@ from svc.identify.queries.event_changes import note_change
 from svc.identify.queries.events import feed_time_ms, uncount
 from svc.identify.queries.velocity import event_subjects, is_counted
 from svc.identify.recording.proofs import has_keys, purge_attested_keys, purge_browser_keys
-from svc.identify.recording.velocity import forget_visitor
+from svc.identify.recording.velocity import forget_in_history, forget_visitor
 from svc.identify.recording.visitors import report_bytes
 from svc.identify.records import Event
 from svc.identify.report import read_report
 from svc.identify.tables import (
-    ADDRESS_HISTORY,
     BLOCKS,
     DELETED_VISITORS,
     DOCUMENTS,
@@ -114,8 +106,8 @@ def continue_erasure(transaction: Transaction, number: int, raw_id: bytes, now_m
     found = list(islice(events_of(transaction, number, raw_id), most + 1))
     archive(transaction, number, found[:most])
     for request_id in found[:most]:
-        purge_report(transaction, number, request_id, visitor_number)
-        purge_velocity(transaction, number, request_id, visitor_number)
+        purge_report(transaction, number, request_id)
+        purge_activity(transaction, number, request_id, visitor_number)
         _note_erasure(transaction, number, request_id, now_ms)
         purge_event(transaction, number, request_id)
         for of in forgetting():
@@ -224,9 +216,9 @@ def blocks_of(visitor: Visitor) -> set[BlockKey]:
     }
 
 
-def purge_report(transaction: Transaction, number: int, request_id: bytes, visitor_number: int) -> None:
-    """Delete the fingerprint by which the report of an event would be recognized, and take the visitor out of the
-    history of its address. Call this before `purge_event`: both are found from the event.
+def purge_report(transaction: Transaction, number: int, request_id: bytes) -> None:
+    """Delete the fingerprint by which the report of an event would be recognized. Call this before `purge_event`: it is
+    found from the event.
     """
     event = transaction.get(EVENTS, number, request_id)
     if event is None:
@@ -234,24 +226,19 @@ def purge_report(transaction: Transaction, number: int, request_id: bytes, visit
     fingerprint = fingerprint_key(transaction, number, request_id, event)
     if fingerprint is not None:
         transaction.delete(REPORT_FINGERPRINTS, *fingerprint)
-    key = address_key(number, event)
-    history = transaction.get(ADDRESS_HISTORY, *key)
-    if history is None:
-        return
-    left = _without(history, visitor_number) if visitor_number in history.visitors else history
-    if not left.visitors:  # what is left would be a count under an address that may be this visitor's alone
-        transaction.delete(ADDRESS_HISTORY, *key)
-    elif left is not history:
-        transaction.put(ADDRESS_HISTORY, key, left)
 
 
-def purge_velocity(transaction: Transaction, number: int, request_id: bytes, visitor_number: int) -> None:
-    """Take an event of a visitor out of the velocity rows of its account and address and out of the account's record,
-    and delete the visitor's own rows. Call this before `purge_event`.
+def purge_activity(transaction: Transaction, number: int, request_id: bytes, visitor_number: int) -> None:
+    """Take an event of a visitor out of the velocity of its account and address, and the visitor out of the account's
+    record and the day of the address. Call this before `purge_event`.
     """
     event = transaction.get(EVENTS, number, request_id)
-    if event is not None and is_counted(transaction, number, request_id, event):
-        forget_visitor(transaction, event_subjects(number, request_id, event, visitor_number or None))
+    if event is None:
+        return
+    who = event_subjects(number, request_id, event, visitor_number or None)
+    forget_in_history(transaction, who)
+    if is_counted(transaction, number, request_id, event):
+        forget_visitor(transaction, who)
 
 
 def fingerprint_key(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> tuple[Any, ...] | None:
@@ -265,11 +252,6 @@ def fingerprint_key(snapshot: Snapshot, number: int, request_id: bytes, event: E
     key = (number, at_s // REPLAY_MEMORY_S, fingerprint)
     first = snapshot.get(REPORT_FINGERPRINTS, *key)
     return key if first is not None and first.at_s == at_s else None
-
-
-def address_key(number: int, event: Event) -> tuple[Any, ...]:
-    """Return the key of the row in which the visitor of an event may be among those of its address and day."""
-    return number, event.occurred_at_ms // 1000 // DAY_S, address_id(event.ip_address)
 
 
 def fingerprint_of(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> bytes | None:
@@ -290,11 +272,4 @@ def _history_evidence(event: Event, signals_json: bytes) -> HistoryEvidence:
     report = read_report(msgspec.json.decode(signals_json), RequestFacts(ip=event.ip_address))
     return history_evidence(
         report, Network(state=event.verdict.state), event.ip_address, signals_json, event.occurred_at_ms
-    )
-
-
-def _without(history: AddressHistory, visitor_number: int) -> AddressHistory:
-    kept = [pair for pair in zip(history.visitors, history.homelands, strict=True) if pair[0] != visitor_number]
-    return msgspec.structs.replace(
-        history, visitors=tuple(number for number, _ in kept), homelands=tuple(homeland for _, homeland in kept)
     )

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from svc.features.lists.tables import LISTS
+from svc.features.lists.lists import ListKind
+from svc.features.lists.queries import AskedLists
+from svc.features.lists.tables import FILLED_LISTS
 from svc.features.rules.ruleset import FIRST
 from svc.features.rules.tables import RULESETS
-from svc.features.webhooks.tables import ENDPOINT_COUNTS, ENDPOINTS
+from svc.features.webhooks.queries import endpoints_of
+from svc.features.webhooks.tables import ENDPOINT_COUNTS
 from svc.identify.attestation.challenge import periods_to_search
 from svc.identify.attestation.claim import Attestation
-from svc.identify.history.evidence import DAY_S, REPLAY_MEMORY_S, HistoryEvidence, address_id
+from svc.identify.history.evidence import REPLAY_MEMORY_S, HistoryEvidence
 from svc.identify.history.origins import carries_hints
 from svc.identify.identification import Assessment, Submission
 from svc.identify.matching import EMPTY_BLOCK, block_keys, likely_visitors
@@ -22,7 +25,7 @@ from svc.identify.queries.weights import weights_key
 from svc.identify.recording.proofs import origin_keys
 from svc.identify.tables import (
     ACCOUNTS,
-    ADDRESS_HISTORY,
+    ADDRESSES,
     ATTESTED_KEYS,
     BLOCKS,
     BROWSER_KEYS,
@@ -34,28 +37,26 @@ from svc.identify.tables import (
     ORIGIN_HISTORY,
     ORIGIN_PROOFS,
     REPORT_FINGERPRINTS,
-    VELOCITY,
     VISITOR_COUNTS,
-    VISITOR_HISTORY,
     VISITOR_PLACES,
     VISITORS,
     WEIGHTS,
 )
-from svc.identify.velocity.counts import KINDS, LONGEST_S, SUBJECTS, Subject, account_digest, kind_of
+from svc.identify.velocity.counts import KINDS, LONGEST_S, account_digest, kind_of
 from svc.kernel.access.tables import KEYS
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants.tables import BALANCES, HOLDINGS, ORGANIZATIONS
 from svc.kernel.values.fields import ENVIRONMENTS
 from svc.kernel.values.ids import HOUR_MS
 
-HISTORIES = 3
-"""Visitors, of those that are likely, whose history is fetched too."""
+PLACES = 3
+"""Visitors, of those that are likely, whose places are fetched too."""
 
 
 def identification(snapshot: Snapshot, assessment: Assessment) -> Iterator[None]:
     """Read the rows that `transaction.identify` will probably read; yield where the next reads depend on them."""
     submission, features = assessment.submission, assessment.features
-    number, day = submission.organization, assessment.history.at_s // DAY_S
+    number = submission.organization
     _account(snapshot, submission)
     _history(snapshot, number, assessment.history)
     _proof(snapshot, assessment)
@@ -73,15 +74,12 @@ def identification(snapshot: Snapshot, assessment: Assessment) -> Iterator[None]
         earlier = snapshot.get(IDEMPOTENCY, number, submission.idempotency)
         if earlier is not None:
             snapshot.has(EVENTS, number, earlier.request_id)
-    _rules(snapshot, submission)
+    _decision(snapshot, assessment)
     visitors = likely_visitors(features, {key: snapshot.get(BLOCKS, number, key) or EMPTY_BLOCK for key in keys})
     for visitor in visitors:
         snapshot.has(VISITORS, number, visitor)
-    for visitor in visitors[:HISTORIES]:
-        _velocity(snapshot, submission, "visitor", visitor)
+    for visitor in visitors[:PLACES]:
         snapshot.has(VISITOR_PLACES, number, visitor)
-        for period in (day, max(day - 1, 0)):
-            snapshot.has(VISITOR_HISTORY, number, period, visitor)
 
 
 def _account(snapshot: Snapshot, submission: Submission) -> None:
@@ -95,18 +93,16 @@ def _account(snapshot: Snapshot, submission: Submission) -> None:
         snapshot.has(WEIGHTS, *weights_key(number, key_id, submission.platform))
     if submission.idempotency is not None:
         snapshot.has(IDEMPOTENCY, number, submission.idempotency)
-    _velocity(snapshot, submission, "address", address_id(submission.facts.ip))
     if submission.account_id is not None:
         account = account_digest(number, submission.account_id)
-        _velocity(snapshot, submission, "account", account)
         snapshot.has(ACCOUNTS, number, KINDS.index(kind_of(submission.environment)), account)
     snapshot.has(RULESETS, number, KINDS.index(kind_of(submission.environment)))
+    snapshot.has(FILLED_LISTS, number)
     environment = ENVIRONMENTS.index(submission.environment)
     snapshot.has(HOURS, number, environment, submission.at_ms // HOUR_MS)
     snapshot.has(FEED_CLOSED, number, environment)
     if submission.notify:
         snapshot.has(ENDPOINT_COUNTS, number)
-        next(snapshot.scan(ENDPOINTS, number), None)
 
 
 def _proof(snapshot: Snapshot, assessment: Assessment) -> None:
@@ -117,25 +113,35 @@ def _proof(snapshot: Snapshot, assessment: Assessment) -> None:
         snapshot.has(BROWSER_KEYS, assessment.submission.organization, assessment.features.key)
 
 
-def _velocity(snapshot: Snapshot, submission: Submission, subject: Subject, subject_id: int) -> None:
-    kind, period = KINDS.index(kind_of(submission.environment)), submission.at_ms // 1000 // LONGEST_S
-    for of in (period, max(period - 1, 0)):
-        snapshot.has(VELOCITY, submission.organization, of, kind, SUBJECTS.index(subject), subject_id)
-
-
-def _rules(snapshot: Snapshot, submission: Submission) -> None:
-    """Read the lists with entries that the organization's rules name."""
+def _decision(snapshot: Snapshot, assessment: Assessment) -> None:
+    """Read webhook endpoints, and what says of the values that are known which lists have them, if rules name lists
+    that have entries.
+    """
+    submission, network = assessment.submission, assessment.network
+    if submission.notify:
+        endpoints_of(snapshot, submission.organization)
     organization = snapshot.get(ORGANIZATIONS, submission.organization)
-    if organization is None or not organization.has_rules:
+    filled = snapshot.get(FILLED_LISTS, submission.organization)
+    if organization is None or filled is None or filled.names != organization.filled_lists:
         return
     ruleset = snapshot.get(RULESETS, submission.organization, KINDS.index(kind_of(submission.environment))) or FIRST
+    values: dict[ListKind, str | None] = {
+        "account": submission.account_id,
+        "address": submission.facts.ip,
+        "country": network.country_code,
+        "asn": network.asn,
+        "origin": submission.origin,
+        "tag": submission.tag,
+    }
+    is_listed = AskedLists(snapshot, organization, values.get, submission.at_ms)
     for name in ruleset.prepared.lists:
-        if name in organization.filled_lists:
-            snapshot.has(LISTS, submission.organization, name)
+        is_listed(name)
 
 
 def _history(snapshot: Snapshot, number: int, seen: HistoryEvidence) -> None:
-    snapshot.has(ADDRESS_HISTORY, number, seen.at_s // DAY_S, seen.address)
+    period = seen.at_s // LONGEST_S
+    for of in (period, max(period - 1, 0)):
+        snapshot.has(ADDRESSES, number, of, seen.address)
     if seen.replay_key is not None:
         period = seen.at_s // REPLAY_MEMORY_S
         for of in (period, max(period - 1, 0)):

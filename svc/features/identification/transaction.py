@@ -5,16 +5,15 @@ force, then event, document, ledger and balance. Nothing is written before nothi
 
 Bounds, whatever the size of the store, which a test counts: at most 9 blocks and 20 visitors are read for matching and
 its writes, 6 rows of history, 2 of weights, 6 of velocity and 12 beside them, with an account 14; where there are rules
-or lists, one for the rules, and for each list that they name and that has entries two, or one for each prefix length;
-22 rows are written, with an account 23, 4 of history and 3 of velocity. Of a signed report 3 more are read and at most
-2 written, nearly always of a new browser alone (`browser_keys`). Where a third new token of one report came to an
-address, 10 more are read, and of a new visitor whose very report was sent before, 17 more. A report that names a
-challenge reads at most 3 more and writes 1 more; the attested key of an Apple device takes 3 reads and 4 writes beside
-them. An organization without webhook endpoints has one read for them; with ten that subscribe to everything, 12 rows
-are read and 42 written, and for each list that a rule or a filter names one more, and its entries as
-`features/lists/queries.py` says. Once a minute the use of a public key that a proxy forwards is one more of both. A
-decision `review` reads at most 2 more and writes 5, and the webhook event of a review. Of labels nothing is read but
-what rules name: two rows for a visitor and as many for an account.
+or lists, one for the rules, one for the lists if rules or filters name any that has entries, and one for each kind of
+these, of addresses one for each prefix length; 22 rows are written, with an account 23, 4 of history and 3 of velocity.
+Of a signed report 3 more are read and at most 2 written, nearly always of a new browser alone (`browser_keys`). Where a
+third new token of one report came to an address, 10 more are read, and of a new visitor whose very report was sent
+before, 17 more. A report that names a challenge reads at most 3 more and writes 1 more; the attested key of an Apple
+device takes 3 reads and 4 writes beside them. An organization without webhook endpoints has one read for them; with ten
+that subscribe to everything, 12 rows are read and 42 written. Once a minute the use of a public key that a proxy
+forwards is one more of both. A decision `review` reads at most 2 more and writes 5, and the webhook event of a review.
+Of labels nothing is read but what rules name: two rows for a visitor and as many for an account.
 """
 
 from __future__ import annotations
@@ -38,10 +37,10 @@ from svc.identify.identification import Assessment, Duplicate, Identified, Refus
 from svc.identify.matching import Recognition, Statistics, StatisticsUpdate, changes, match_visitor
 from svc.identify.model import Observation, Verdict
 from svc.identify.queries.events import put_event
-from svc.identify.queries.velocity import KnownAccount
+from svc.identify.queries.velocity import KnownAccount, activity_of, read_address
 from svc.identify.queries.weights import weights_in_force
 from svc.identify.recording.history import (
-    address_today,
+    Days,
     arrival_of,
     arrival_signals,
     has_unknown_token,
@@ -50,7 +49,7 @@ from svc.identify.recording.history import (
 )
 from svc.identify.recording.idempotency import note_idempotency, repeated_request
 from svc.identify.recording.proofs import Redeemed, Signed, note_proof, redeem, settle
-from svc.identify.recording.velocity import count_event, is_replay
+from svc.identify.recording.velocity import activity_after, count_event, is_replay, put_address
 from svc.identify.recording.visitors import VisitorTables
 from svc.identify.records import Document, Event, WeightsSnapshot
 from svc.identify.scoring.score import Weights, score
@@ -62,6 +61,7 @@ from svc.kernel.net.origins import origin_allowed
 from svc.kernel.store.snapshot import Late, Transaction
 from svc.kernel.tenants.billing import LedgerEntry, refused_for_money
 from svc.kernel.tenants.jobs import add, ask, enter
+from svc.kernel.tenants.organization import Organization
 from svc.kernel.tenants.queries import balance, find_key, is_removed, known_balance, organization, share_in_force
 from svc.kernel.tenants.tables import BALANCES
 from svc.kernel.values.partitions import EndpointKey
@@ -113,34 +113,37 @@ def identify(
         return _late(number, partial(Refused, _over(exceeded, submission.at_ms)), quota=exceeded)
 
     index = VisitorTables(transaction, number, next_number)
-    address = address_today(transaction, assessment)
+    before = read_address(transaction, number, assessment.history.address, assessment.history.at_s)
+    flooding = is_flooding(before.history.on(assessment.history.day))
     replayed = replay_of(transaction, assessment)
     redeemed = None if assessment.attestation is None else redeem(transaction, submission, assessment.attestation)
-    signed = note_proof(transaction, assessment, is_replayed=replayed is not None)
-    recognition = _recognized(
-        index, statistics, assessment, redeemed, signed, flooding=is_flooding(address), replayed=replayed is not None
-    )
+    again = replayed is not None
+    signed = note_proof(transaction, assessment, is_replayed=again)
+    recognition = _recognized(index, statistics, assessment, redeemed, signed, flooding=flooding, replayed=again)
     has_new_token = has_unknown_token(index, assessment)
     visitor = index.apply(recognition, submission.new_visitor_id)
     is_new = recognition.number is None and visitor.number is not None
-    remembered = update_history(transaction, assessment, statistics, address, replayed, recognition, visitor.number)
+    lately = activity_of(visitor.record)
+    days = Days(lately.history, before.history)
+    remembered = update_history(transaction, assessment, statistics, days, replayed, recognition, visitor.number)
     observations = remembered.observations + signed.observations + _of_token(recognition)
     observations += () if redeemed is None else redeemed.observations
     is_replayed = is_replay(observations)
     arrived = None if is_replayed else visitor.number
     arrival = arrival_of(assessment, arrived, is_new=is_new, has_new_token=has_new_token)
-    counted = count_event(
-        transaction, assessment, visitor.number, is_new=is_new, is_replayed=is_replayed, arrival=arrival
-    )
+    counted = count_event(transaction, assessment, visitor.number, lately, before, arrival, is_replayed=is_replayed)
+    put_address(transaction, assessment, before, remembered.address, counted)
+    index.put(visitor, activity_after(assessment, lately, remembered.visitor, counted))
     observations += counted.observations + arrival_signals(index, statistics, assessment, arrival, counted.address)
     profile = weights_in_force(transaction, number, submission.key_id, submission.platform)
     result = score(observations, profile, submission.platform) if assessment.scored else None
     verdict = decide(assessment, recognition, visitor.id, result)
     event = _event_of(assessment, verdict, counted.velocity, archived=archived)
     first_s = index.first_seen_s(visitor.number, submission.at_ms // 1000)
-    event, to = _judged(transaction, submission, event, profile.threshold, first_s, counted.known)
+    owner = organization(transaction, number)
+    event, to = _judged(transaction, owner, submission, event, profile.threshold, first_s, counted.known)
     put_event(transaction, number, submission.request_id, event)
-    queues = _notify(transaction, submission, event, profile.threshold, to)
+    queues = _notify(transaction, owner, submission, event, profile.threshold, to)
     attested = None if redeemed is None else settle(transaction, submission, redeemed, visitor.id)
     length = _record_document(transaction, assessment, event, index, recognition, observations, profile, attested)
     _record_request(transaction, submission, -assessment.price)  # asks what the next line changes
@@ -153,7 +156,7 @@ def identify(
         quota=None if archived else "archive_day",
         event=event,
         new_number=visitor.number if is_new else None,
-        flooding=is_flooding(address),
+        flooding=flooding,
     )
 
 
@@ -197,6 +200,7 @@ def _recognized(
 
 def _judged(
     transaction: Transaction,
+    owner: Organization,
     submission: Submission,
     event: Event,
     threshold: int,
@@ -204,21 +208,24 @@ def _judged(
     account: KnownAccount,
 ) -> tuple[Event, Receivers]:
     """Return the event with the decision of the rules, and the webhook endpoints to notify."""
-    number = submission.organization
-    owner = organization(transaction, number)
     facts = facts_of(transaction, owner, event, visitor_first_s, account)
     event = with_decision(event, decide_event(transaction, owner, facts))
-    to = identification_receivers(transaction, number, facts, threshold) if submission.notify else NOBODY
+    to = identification_receivers(transaction, owner.number, facts, threshold) if submission.notify else NOBODY
     return with_errors(event, to.failed), to
 
 
 def _notify(
-    transaction: Transaction, submission: Submission, event: Event, threshold: int, to: Receivers
+    transaction: Transaction,
+    owner: Organization,
+    submission: Submission,
+    event: Event,
+    threshold: int,
+    to: Receivers,
 ) -> tuple[EndpointKey, ...]:
     """Notify webhook endpoints, and open a review if the rules decide so (decisions 14.4). Return the endpoints to
     which something is due.
     """
-    queues = enqueue_identification(transaction, submission, event, threshold, to.endpoints)
+    queues = enqueue_identification(transaction, owner, submission, event, threshold, to.endpoints)
     decision = event.verdict.decision
     if decision is None or decision.action != "review":
         return queues

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
-from svc.features.lists.lists import FIRST_LISTS, StoredList, entry_key, first_list, prefix_of
-from svc.features.lists.tables import LIST_ENTRIES, LIST_EXPIRIES, LISTS
+from svc.features.lists.jobs import described
+from svc.features.lists.lists import FIRST_LISTS, FilledLists, Listing, StoredList, entry_key, first_list, prefix_of
+from svc.features.lists.tables import FILLED_LISTS, LIST_ENTRIES, LIST_EXPIRIES, LISTED, LISTS
 from svc.kernel.store.schema.key_parts import LIST_ID, moment
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants.queries import organization
@@ -30,6 +31,11 @@ def list_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
         entry = snapshot.get(LIST_ENTRIES, number, raw_list, key)
         if entry is None or entry.expires_at_ms != expires_at_ms:
             yield f"at {moment(expires_at_ms)} an entry of organization {number} expires that does not say so"
+    for (_, key), found in snapshot.scan(LISTED, number):
+        for listing in found.listings:
+            entry = snapshot.get(LIST_ENTRIES, number, listing.raw_list, key)
+            if entry is None or entry.expires_at_ms != listing.expires_at_ms:
+                yield f"a value of organization {number} is said to be in a list that does not have it so"
 
 
 def _mismarked(snapshot: Snapshot, number: int, rows: dict[str, StoredList]) -> Iterator[str]:
@@ -45,6 +51,12 @@ def _mismarked(snapshot: Snapshot, number: int, rows: dict[str, StoredList]) -> 
     for name in owner.filled_lists:
         if name not in rows:
             yield f"organization {number} says that the list {name} has entries, which it does not have"
+    filled = snapshot.get(FILLED_LISTS, number) or FilledLists()
+    if filled.names != owner.filled_lists:
+        yield f"the lists with entries of organization {number} are not those that its row names"
+    for name, found in filled.by_name.items():
+        if name in rows and rows[name].entries and found != described(rows[name]):
+            yield f"list {rows[name].id} of organization {number} is not what rules read of it"
 
 
 def _miscounted(snapshot: Snapshot, number: int, lists: dict[str, StoredList]) -> Iterator[str]:
@@ -57,6 +69,9 @@ def _miscounted(snapshot: Snapshot, number: int, lists: dict[str, StoredList]) -
             yield f"{name} lies under the key of another value"
         if expires_at_ms is not None and not snapshot.has(LIST_EXPIRIES, number, expires_at_ms, raw_list, key):
             yield f"{name} expires at {moment(expires_at_ms)}, and is not listed there"
+        listed = snapshot.get(LISTED, number, key)
+        if listed is None or Listing(raw_list, expires_at_ms) not in listed.listings:
+            yield f"{name} is not found by its value"
         entries[list_id] += 1
         if list_id in lists and lists[list_id].kind == "address":
             prefixes[list_id][prefix_of(entry.value)] += 1

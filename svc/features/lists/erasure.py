@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from svc.features.contracts.erased import Erased, Forgetting, Keys
 from svc.features.lists.jobs import listed, purge_listed
-from svc.features.lists.tables import LIST_ENTRIES, LIST_EXPIRIES
+from svc.features.lists.tables import LIST_ENTRIES, LIST_EXPIRIES, LISTED
 from svc.identify.model import Subject
 from svc.kernel.store.snapshot import Snapshot
 
@@ -16,9 +16,10 @@ def _is_listed(snapshot: Snapshot, number: int, subject: Subject, subject_id: st
 def _of_visitor(snapshot: Snapshot, number: int, _: int, raw_id: bytes) -> Keys:
     for raw_list, entry in listed(snapshot, number, "visitor", raw_id.decode()):
         yield LIST_ENTRIES, (number, raw_list, entry.value)
+        yield LISTED, (number, entry.value)
         if entry.expires_at_ms is not None:
             yield LIST_EXPIRIES, (number, entry.expires_at_ms, raw_list, entry.value)
 
 
-ERASED = {"purge_listed": Erased((LIST_ENTRIES, LIST_EXPIRIES), of_visitor=_of_visitor)}
+ERASED = {"purge_listed": Erased((LIST_ENTRIES, LIST_EXPIRIES, LISTED), of_visitor=_of_visitor)}
 FORGET = Forgetting(is_known=_is_listed, at_once=purge_listed)

@@ -1,8 +1,9 @@
 """Transactions of lists and their entries: make, change, delete, erase and expire (decisions 12).
 
 A list counts its entries, and of one of addresses how many there are of each length of networks, so that rules ask for
-no others. Its organization's row says whether it has any, by the transaction that adds the first one or deletes the
-last. An entry that expires has a row of `list_expiries`, too.
+no others. Its organization's row says whether it has any, and `filled_lists` what rules need of it, by the transaction
+that adds the first one or deletes the last. Each value has a row that says which lists have it. An entry that expires
+has a row of `list_expiries`, too.
 """
 
 from __future__ import annotations
@@ -10,11 +11,23 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from operator import attrgetter
 from typing import NamedTuple
 
 import msgspec
 
-from svc.features.lists.lists import MAX_ENTRIES, MAX_LISTS, ListEntry, ListKind, StoredList, entry_key
+from svc.features.lists.lists import (
+    MAX_ENTRIES,
+    MAX_LISTS,
+    FilledList,
+    FilledLists,
+    Listed,
+    ListEntry,
+    Listing,
+    ListKind,
+    StoredList,
+    entry_key,
+)
 from svc.features.lists.queries import (
     expired_keys,
     find_entry,
@@ -25,7 +38,7 @@ from svc.features.lists.queries import (
     raw_id,
     stored_entry,
 )
-from svc.features.lists.tables import LIST_ENTRIES, LIST_EXPIRIES, LISTS
+from svc.features.lists.tables import FILLED_LISTS, LIST_ENTRIES, LIST_EXPIRIES, LISTED, LISTS
 from svc.features.rules.jobs import is_named
 from svc.kernel.store.schema.key_parts import LIST_ID
 from svc.kernel.store.snapshot import Snapshot, Transaction
@@ -35,7 +48,7 @@ from svc.kernel.tenants.tables import ORGANIZATIONS
 from svc.kernel.values.refusals import Refusal
 
 ROWS_OF_AN_ENTRY = 4
-"""With what says that it is there, and when it expires; a deleted list has some more."""
+"""With what says which lists have its value, and when it expires; a deleted list has some more."""
 
 
 class NewEntry(NamedTuple):
@@ -108,29 +121,68 @@ def continue_deletion(transaction: Transaction, number: int, list_id: str) -> bo
 
 def _keep(transaction: Transaction, number: int, found: StoredList) -> None:
     transaction.put(LISTS, (number, found.name), found)
-    _mark(transaction, number, found.name, is_filled=found.entries > 0)
+    _mark(transaction, number, found.name, found if found.entries else None)
 
 
 def _drop(transaction: Transaction, number: int, found: StoredList) -> None:
     transaction.delete(LISTS, number, found.name)
-    _mark(transaction, number, found.name, is_filled=False)
+    _mark(transaction, number, found.name, None)
 
 
-def _mark(transaction: Transaction, number: int, name: str, *, is_filled: bool) -> None:
-    """Write in the organization's row whether the list has entries, if that is new, and that rules may decide."""
+def _mark(transaction: Transaction, number: int, name: str, found: StoredList | None) -> None:
+    """Write what rules need of the list of this name, if that is new, and that rules may decide; `None` = it has no
+    entries.
+    """
+    before = transaction.get(FILLED_LISTS, number) or FilledLists()
+    others = [each for each in before.lists if each.name != name]
+    lists = sorted([*others, described(found)] if found else others, key=attrgetter("name"))
+    after = FilledLists(tuple(lists))
+    if not after.lists:
+        transaction.delete(FILLED_LISTS, number)
+    elif after != before:
+        transaction.put(FILLED_LISTS, (number,), after)
     owner = organization(transaction, number)
-    others = [each for each in owner.filled_lists if each != name]
-    filled = tuple(sorted([*others, name] if is_filled else others))
-    marked = msgspec.structs.replace(owner, has_rules=True, filled_lists=filled)
+    marked = msgspec.structs.replace(owner, has_rules=True, filled_lists=after.names)
     if marked != owner:
         transaction.put(ORGANIZATIONS, (number,), marked)
 
 
+def described(found: StoredList) -> FilledList:
+    """Return what rules need of a list."""
+    prefixes = tuple((version, length) for version, length, _ in found.prefixes)
+    return FilledList(found.name, raw_id(found.id), found.kind, prefixes)
+
+
 def mark_filled_lists(transaction: Transaction, number: int) -> None:
-    """Write in the organization's row which of its lists have entries, by their counts."""
+    """Write which lists of an organization have entries, by their counts."""
     for name, found in lists_of(transaction, number).items():
         if found.entries:
-            _mark(transaction, number, name, is_filled=True)
+            _mark(transaction, number, name, found)
+
+
+def note_listed(transaction: Transaction, number: int) -> None:
+    """Write for each value in lists of an organization which of them have it, by their entries."""
+    for (_, raw_list, _), entry in list(transaction.scan(LIST_ENTRIES, number)):
+        _note(transaction, number, raw_list, entry)
+
+
+def _note(transaction: Transaction, number: int, raw_list: bytes, entry: ListEntry) -> None:
+    """Write that the list has the value of an entry."""
+    key = (number, entry_key(entry.value))
+    before = transaction.get(LISTED, *key)
+    others = () if before is None else before.without(raw_list)
+    transaction.put(LISTED, key, Listed((*others, Listing(raw_list, entry.expires_at_ms))))
+
+
+def _forget(transaction: Transaction, number: int, raw_list: bytes, value: str) -> None:
+    """Write that the list does not have a value any more."""
+    key = (number, entry_key(value))
+    before = transaction.get(LISTED, *key)
+    others = () if before is None else before.without(raw_list)
+    if others:
+        transaction.put(LISTED, key, Listed(others))
+    else:
+        transaction.delete(LISTED, *key)
 
 
 def _bound(transaction: Transaction, number: int, found: StoredList) -> Refusal | None:
@@ -169,6 +221,7 @@ def add_entries(
         made = (before.created_at_ms, before.created_by) if before is not None and stays else (now_ms, by)
         row = ListEntry(value, entry.note, entry.expires_at_ms, *made)
         transaction.put(LIST_ENTRIES, (number, raw_list, entry_key(value)), row)
+        _note(transaction, number, raw_list, row)
         if row.expires_at_ms is not None:
             transaction.put(LIST_EXPIRIES, (number, row.expires_at_ms, raw_list, entry_key(value)), b"")
     counted = found.counting(added=[value for value, entry in stored.items() if entry is None])
@@ -271,6 +324,7 @@ def _purge(transaction: Transaction, number: int, raw_list: bytes, most: int) ->
 
 def _delete(transaction: Transaction, number: int, raw_list: bytes, entry: ListEntry) -> None:
     transaction.delete(LIST_ENTRIES, number, raw_list, entry_key(entry.value))
+    _forget(transaction, number, raw_list, entry.value)
     _forget_expiry(transaction, number, raw_list, entry)
 
 

@@ -7,9 +7,9 @@ store has the entries.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from hashlib import sha256
 from ipaddress import IPv4Network, IPv6Address, ip_network
 from typing import Final, Literal, get_args
@@ -41,6 +41,8 @@ MAX_ENTRIES = 100_000
 """Living ones of an organization, in all its lists."""
 MAX_AT_ONCE = 1_000
 """Entries or values of one request."""
+MOST_ASKED = 16
+"""Sets of names that are remembered for the lists of an organization: two rulesets, and those that are tried."""
 LONGEST_NOTE = 500
 LONGEST_TAG = 1024
 
@@ -134,7 +136,7 @@ _SPELLINGS: dict[ListKind, Callable[[str], str | None]] = {
     "address": _address,
     "country": _country,
     "asn": _asn,
-    "origin": normalize_origin,
+    "origin": lru_cache(maxsize=256)(normalize_origin),
     "tag": _tag,
 }
 
@@ -153,8 +155,9 @@ def covering(address: str, prefixes: Iterable[Prefix]) -> Iterator[str]:
     for version, length in prefixes:
         if version == found.version:
             hidden = found.max_prefixlen - length
-            start = type(found)(int(found) >> hidden << hidden)
-            yield f"{start}/{length}" if hidden else str(start)
+            start = int(found) >> hidden << hidden
+            spelled = ".".join(map(str, start.to_bytes(4))) if version == 4 else str(IPv6Address(start))
+            yield f"{spelled}/{length}" if hidden else spelled
 
 
 _CUT_BYTES = 320
@@ -214,6 +217,74 @@ def first_list(number: int, name: str) -> StoredList:
     return StoredList(
         id=first_list_id(number, name), name=name, kind=FIRST_LISTS[name], created_at_ms=None, updated_at_ms=None
     )
+
+
+class FilledList(msgspec.Struct, frozen=True, array_like=True):
+    """What rules need of a list that has entries. Append fields with defaults, never move them."""
+
+    name: str
+    raw_id: bytes
+    """Its id as it is stored in keys."""
+    kind: ListKind
+    prefixes: tuple[Prefix, ...] = ()
+    """Those of the addresses and networks in it, each once; of lists of other kinds none."""
+
+
+class FilledLists(msgspec.Struct, frozen=True, array_like=True, dict=True):
+    """The lists of an organization that have entries, expired ones included, in the order of their names."""
+
+    lists: tuple[FilledList, ...] = ()
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the lists."""
+        return tuple(found.name for found in self.lists)
+
+    @cached_property
+    def by_name(self) -> dict[str, FilledList]:
+        """Return each list under its name."""
+        return {found.name: found for found in self.lists}
+
+    def asked(self, names: frozenset[str]) -> dict[ListKind | Prefix, frozenset[bytes]]:
+        """Return the ids of the lists of these names by their kind, those of addresses by each of their prefixes."""
+        found = self._asked.get(names)
+        if found is None:
+            ids = defaultdict[ListKind | Prefix, set[bytes]](set)
+            for each in (each for each in self.lists if each.name in names):
+                for asked in each.prefixes if each.kind == "address" else (each.kind,):
+                    ids[asked].add(each.raw_id)
+            if len(self._asked) >= MOST_ASKED:
+                self._asked.clear()
+            found = self._asked[names] = {asked: frozenset(some) for asked, some in ids.items()}
+        return found
+
+    @cached_property
+    def _asked(self) -> dict[frozenset[str], dict[ListKind | Prefix, frozenset[bytes]]]:
+        """By names: those that the rulesets of an organization ask."""
+        return {}
+
+
+class Listing(msgspec.Struct, frozen=True, array_like=True):
+    """That a list has a value. Append fields with defaults, never move them."""
+
+    raw_list: bytes
+    """The list's id as it is stored in keys."""
+    expires_at_ms: int | None
+    """As of its entry."""
+
+    def is_living(self, now_ms: int) -> bool:
+        """Return whether the entry has not expired."""
+        return self.expires_at_ms is None or now_ms < self.expires_at_ms
+
+
+class Listed(msgspec.Struct, frozen=True, array_like=True):
+    """Which lists have a value, also those of other kinds that have the same text."""
+
+    listings: tuple[Listing, ...]
+
+    def without(self, raw_list: bytes) -> tuple[Listing, ...]:
+        """Return the listings in other lists."""
+        return tuple(each for each in self.listings if each.raw_list != raw_list)
 
 
 class ListEntry(msgspec.Struct, frozen=True, array_like=True):

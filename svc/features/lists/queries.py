@@ -1,5 +1,4 @@
-"""Lists as they are read: by rules, of which a question costs nothing, or two rows where the list has entries, and by
-the API and the command line.
+"""Lists as they are read: by rules, for which all lists of a kind take one row, and by the API and the command line.
 
 The six lists that every organization has are there for all of these, whether or not they have a row.
 """
@@ -7,13 +6,15 @@ The six lists that every organization has are there for all of these, whether or
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 
 from svc.features.lists.lists import (
     FIRST_LISTS,
+    FilledLists,
     ListEntry,
     ListKind,
+    Prefix,
     StoredList,
     canonical,
     covering,
@@ -22,7 +23,7 @@ from svc.features.lists.lists import (
     is_list_name,
     key_prefix,
 )
-from svc.features.lists.tables import LIST_ENTRIES, LIST_EXPIRIES, LISTS
+from svc.features.lists.tables import FILLED_LISTS, LIST_ENTRIES, LIST_EXPIRIES, LISTED, LISTS
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.key_parts import LIST_ID
 from svc.kernel.store.snapshot import Snapshot
@@ -35,32 +36,87 @@ def named_list(snapshot: Snapshot, number: int, name: str) -> StoredList | None:
     return first_list(number, name) if found is None and name in FIRST_LISTS else found
 
 
-def filled_list(snapshot: Snapshot, owner: Organization, name: str) -> StoredList | None:
-    """Return a list of an organization, whose row is the one in this snapshot, if it has entries by that row; else
-    `None`, and nothing is read. Raises `CorruptionError` for a list that should have entries and is missing.
+class AskedLists:
+    """Answers whether the values of an event are in lists of its organization, and reads each row once. An address is
+    in a list, too, if one of the list's networks includes it; `None` and text of another kind are in no list.
+
+    `owner`: the organization, whose row is the one in this snapshot; `value_of`: the event's value of a kind of list;
+    `is_relied_on`: whether what a list of this name says counts, asked only of lists that have the value.
+    For lists without entries nothing is read; for others one row, and one for each kind that is asked for, of addresses
+    one for each prefix length that an asked list has. Calls raise `CorruptionError` if a list that should have entries
+    is missing.
     """
-    if name not in owner.filled_lists:
-        return None
-    found = snapshot.get(LISTS, owner.number, name)
-    if found is None:
-        raise CorruptionError(f"the list {name} is missing, and its organization says that it has entries")
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        owner: Organization,
+        value_of: Callable[[ListKind], str | None],
+        now_ms: int,
+        is_relied_on: Callable[[str], bool] = lambda _: True,
+    ) -> None:
+        self._snapshot = snapshot
+        self._owner = owner
+        self._value_of = value_of
+        self._now_ms = now_ms
+        self._is_relied_on = is_relied_on
+        self._lists: FilledLists | None = None
+        self._found: dict[ListKind | Prefix, frozenset[bytes]] = {}
+        """The ids of lists that have the value of a kind; of addresses, by prefix."""
+
+    def __call__(self, name: str) -> bool:
+        """Return whether the value of the list's kind is in the list of this name, and counts."""
+        lists = self._lists
+        if lists is None:
+            if name not in self._owner.filled_lists:
+                return False
+            lists = self._lists = filled_lists(self._snapshot, self._owner)
+        found = lists.by_name.get(name)
+        if found is None:
+            return False
+        return any(
+            found.raw_id in self._ids(asked) for asked in (found.prefixes if found.kind == "address" else (found.kind,))
+        ) and self._is_relied_on(name)
+
+    def any_of(self, names: frozenset[str]) -> bool:
+        """Return whether any of the lists of these names would be answered with yes."""
+        lists = self._lists
+        if lists is None:
+            if names.isdisjoint(self._owner.filled_lists):
+                return False
+            lists = self._lists = filled_lists(self._snapshot, self._owner)
+        is_found = any(not ids.isdisjoint(self._ids(asked)) for asked, ids in lists.asked(names).items())
+        return is_found and any(map(self, names))
+
+    def _ids(self, asked: ListKind | Prefix) -> frozenset[bytes]:
+        ids = self._found.get(asked)
+        if ids is None:
+            ids = self._found[asked] = self._lists_with(self._spelled(asked))
+        return ids
+
+    def _spelled(self, asked: ListKind | Prefix) -> str | None:
+        """Return the event's value of a kind as entries spell it, or the network of its address with a prefix."""
+        value = self._value_of("address" if isinstance(asked, tuple) else asked)
+        if value is None:
+            return None
+        return next(covering(value, (asked,)), None) if isinstance(asked, tuple) else canonical(asked, value)
+
+    def _lists_with(self, value: str | None) -> frozenset[bytes]:
+        found = None if value is None else self._snapshot.get(LISTED, self._owner.number, entry_key(value))
+        if found is None:
+            return frozenset()
+        return frozenset(each.raw_list for each in found.listings if each.is_living(self._now_ms))
+
+
+def filled_lists(snapshot: Snapshot, owner: Organization) -> FilledLists:
+    """Return the lists of an organization that have entries. Raises `CorruptionError` unless they are those
+    that its row names.
+    """
+    found = snapshot.get(FILLED_LISTS, owner.number) or FilledLists()
+    if found.names != owner.filled_lists:
+        names = ", ".join(owner.filled_lists)
+        raise CorruptionError(f"organization {owner.number} says that {names} have entries, its lists are others")
     return found
-
-
-def contains(snapshot: Snapshot, number: int, found: StoredList, value: str | None, now_ms: int) -> bool:
-    """Return whether the list contains a value now. The value is any text; an address is also contained if one of the
-    list's networks includes it. `None` and text of another kind are in no list.
-
-    For an empty list nothing is read, for others one row; for a list of addresses at most one row for each prefix
-    length that it has.
-    """
-    if value is None or not found.entries:
-        return False
-    if found.kind == "address":
-        prefixes = ((version, length) for version, length, _ in found.prefixes)
-        return any(find_entry(snapshot, number, found, one, now_ms) for one in covering(value, prefixes))
-    spelled = canonical(found.kind, value)
-    return spelled is not None and find_entry(snapshot, number, found, spelled, now_ms) is not None
 
 
 def asked_prefixes(found: StoredList) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc.features.lists.lists import ListEntry, StoredList
+from svc.features.lists.lists import FilledLists, Listed, ListEntry, StoredList
 from svc.kernel.store.schema.codec import Key, Opaque, Record
 from svc.kernel.store.schema.key_parts import (
     LIST_ID,
@@ -40,6 +40,26 @@ LIST_ENTRIES = Table(
     since=6,
 )
 """By the value (see `lists.entry_key`)."""
+LISTED = Table(
+    "listed",
+    Key(organization=U32, value=TEXT),
+    Record(Listed),
+    With("list_entries"),
+    ErasedBy("purge_listed"),
+    invariants=("lists",),
+    since=9,
+)
+"""By the value, as entries are: which lists have it."""
+FILLED_LISTS = Table(
+    "filled_lists",
+    Key(organization=U32),
+    Record(FilledLists, remembered=1024),
+    Until("no list has entries"),
+    NOT_PERSONAL,
+    invariants=("lists",),
+    since=9,
+)
+"""What rules need of the lists that have entries."""
 LIST_EXPIRIES = Table(
     "list_expiries",
     Key(organization=U32, expires_at=MOMENT, list=LIST_ID, value=TEXT),

@@ -34,8 +34,9 @@ from svc.features.labels.jobs import archive
 from svc.features.registry import FEATURES
 from svc.features.tables import TABLES
 from svc.identify.attestation.challenge import AttestedKey
-from svc.identify.matching import Block
+from svc.identify.matching import Block, Visitor
 from svc.identify.queries.events import event_if_readable
+from svc.identify.queries.velocity import activity_of
 from svc.identify.recording.proofs import purge_attested_key
 from svc.identify.recording.velocity import keep_record
 from svc.identify.records import IDEMPOTENCY_MS, RETENTION_MS, Idempotency, LastLook, RetentionPass
@@ -51,6 +52,7 @@ from svc.identify.tables import (
     VISITOR_COUNTS,
     VISITORS,
 )
+from svc.identify.velocity.counts import LONGEST_S
 from svc.identify.velocity.record import AccountRecord
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.table import Aged, KeptFor, LastTwoPeriods, Table
@@ -132,6 +134,13 @@ def has_stray_events(snapshot: Snapshot, number: int, now_ms: int, event_ms: int
     return next(_below(snapshot, EVENTS, number, bound), None) is not None
 
 
+def begin_pass(transaction: Transaction, number: int, now_ms: int) -> None:
+    """Record which velocity a pass that begins now may delete. Rows of addresses go between passes, too: so a day is
+    added.
+    """
+    _note(transaction, number, counts_from_s=(now_ms - 1000 * LONGEST_S + DAY_MS) // 1000)
+
+
 def end_pass(transaction: Transaction, number: int, began_at_ms: int, visitor_days: int) -> None:
     """Record that a pass has ended."""
     _note(transaction, number, began_at_ms=began_at_ms, visitor_days=visitor_days)
@@ -183,7 +192,8 @@ def stale_accounts(number: int, now_ms: int, visitor_days: int, event_ms: int = 
     stay: run it once expired events are deleted.
     """
     oldest_s = (now_ms - max(visitor_days * DAY_MS, event_ms)) // 1000
-    return CleanupTask(ACCOUNTS.name, partial(look, ACCOUNTS, partial(_prune_account, oldest_s)), (number,))
+    prune = partial(_prune_account, oldest_s, now_ms // 1000 - LONGEST_S)
+    return CleanupTask(ACCOUNTS.name, partial(look, ACCOUNTS, prune), (number,))
 
 
 def stale_blocks(snapshot: Snapshot, number: int, now_ms: int, *, at_once: bool = False) -> CleanupTask | None:
@@ -275,19 +285,30 @@ def _look_at_range(transaction: Transaction, start: tuple[Any, ...], now_ms: int
     number, first, visitor_number, seen_s = start
     now_s, end = now_ms // 1000, first + VISITORS_OF_A_LOOK
     visitors = transaction.scan(VISITORS, number, start=(number, visitor_number))
-    asked = deleted = 0
+    asked = deleted = reduced = 0
     for (_, visitor_number), visitor in takewhile(lambda row: row[0][1] < end, visitors):
+        if asked == STEP_LOOKS // LOOKS_OF_A_SEARCH or reduced == items_of_step(ROWS_OF_ONE):
+            return CleanupStep(deleted, (number, first, visitor_number, seen_s))
         if now_s - visitor.last_seen_s >= unseen_s:
-            if asked == STEP_LOOKS // LOOKS_OF_A_SEARCH:
-                return CleanupStep(deleted, (number, first, visitor_number, seen_s))
             asked += 1
             if not has_events(transaction, number, visitor.visitor_id.encode()):  # only sure visits move the last
                 purge_visitor(transaction, number, visitor_number, now_ms)
                 deleted += 1
                 continue
+        reduced += _forget_activity(transaction, (number, visitor_number), visitor, now_s)
         seen_s = min(seen_s, visitor.last_seen_s)
     transaction.put(LAST_LOOKS, (number, first), LastLook(seen_s, now_s))
     return CleanupStep(deleted, (number, end))
+
+
+def _forget_activity(transaction: Transaction, key: tuple[int, int], visitor: Visitor, now_s: int) -> bool:
+    """Take what a visitor did lately out of its record if that is more than 30 days ago; return whether it was."""
+    activity = activity_of(visitor)
+    left = activity.since(now_s - LONGEST_S)
+    if left is activity or not visitor.activity:
+        return False
+    transaction.put(VISITORS, key, msgspec.structs.replace(visitor, activity=left.pack()))
+    return True
 
 
 def _delete_attested_key(
@@ -332,8 +353,10 @@ def _leave_account(
     return left is not record
 
 
-def _prune_account(oldest_s: int, transaction: Transaction, key: tuple[int, int, int], record: AccountRecord) -> bool:
-    left = record.since(oldest_s)
+def _prune_account(
+    oldest_s: int, active_s: int, transaction: Transaction, key: tuple[int, int, int], record: AccountRecord
+) -> bool:
+    left = record.since(oldest_s, active_s)
     if left is not record:
         keep_record(transaction, key, left)
     return left is None

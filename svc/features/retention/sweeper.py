@@ -23,6 +23,7 @@ from svc.features.erasure.organizations import continue_removal, is_removal_pend
 from svc.features.erasure.texts import continue_texts, pending_texts
 from svc.features.erasure.visitors import continue_erasure, pending_erasures
 from svc.features.retention.jobs import (
+    begin_pass,
     end_pass,
     expired_by_key,
     has_stray_events,
@@ -189,6 +190,7 @@ async def _sweep_one(
     if made is not None and with_passes is None and not wanted:
         wanted = await store.query(partial(has_stray_events, number=number, now_ms=now_ms, event_ms=event_ms))
     if made is not None and wanted:
+        await _write(store, progress, number, "pass", partial(begin_pass, number=number, now_ms=now_ms))
         for task in passes(Sweep(number, now_ms, visitor_days, made, event_ms)):
             await _do(store, progress, number, task)
     tasks = await store.query(partial(expired_by_key, number=number, now_ms=now_ms, event_ms=event_ms))

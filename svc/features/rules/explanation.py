@@ -87,7 +87,7 @@ class _Explanation:
             case "!_":
                 return Term("not", text, result, (self.of(node.parts[0]),))
             case name:
-                absent = tuple(sorted(each for each in variables_in(node) if self._evaluation.values[each] is None))
+                absent = tuple(sorted(each for each in variables_in(node) if not self._evaluation.values.has(each)))
                 if name not in _RELATIONS:
                     return Term("term", text, result, absent=absent)
                 left, right = map(self._operand, node.parts)

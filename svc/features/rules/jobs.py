@@ -1,9 +1,8 @@
 """Rules in transactions: what the ruleset in force makes of an event, and how a ruleset is saved (decisions 13).
 
-Bounds: one row is read for the ruleset, and for each list that a rule names and that has entries what
-`lists/queries.py` says. An organization says in its own row which lists these are, and whether it has saved rules or
-used a list at all: otherwise no other row is read. Where a condition names labels, two rows are read for the visitor or
-the account.
+Bounds: one row is read for the ruleset, and where a rule names a list that has entries, what `AskedLists` says. An
+organization says in its own row which lists these are, and whether it has saved rules or used a list at all: otherwise
+no other row is read. Where a condition names labels, two rows are read for the visitor or the account.
 """
 
 from __future__ import annotations
@@ -11,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
-from typing import Literal, NamedTuple, TypeVar
+from typing import Final, Literal, NamedTuple, TypeVar
 
 import msgspec
 
 from svc.features.labels.queries import labels_of
-from svc.features.lists.queries import asked_prefixes, contains, filled_list, lists_of
+from svc.features.lists.lists import ListKind
+from svc.features.lists.queries import AskedLists, asked_prefixes, lists_of
 from svc.features.rules.checking import ListPrefixes, check_rules, filter_problem, unsavable
 from svc.features.rules.explanation import Term, explain
 from svc.features.rules.language.conditions import known
-from svc.features.rules.language.cost import BUDGET, PREFIX_UNITS
-from svc.features.rules.language.values import TooExpensiveError
+from svc.features.rules.language.cost import BUDGET
 from svc.features.rules.ruleset import (
     FIRST,
     NOTHING_DECIDED,
@@ -72,25 +71,28 @@ def facts_of(
 ) -> Facts:
     """Return the facts about an event of the organization `owner`, whose row is the one in this snapshot, that
     conditions are evaluated on. `visitor_first_s`: since when the visitor is known (Unix seconds); `account`: what is
-    known of its account. Each list that a condition names is looked up once.
+    known of its account.
     """
     at_s = event.occurred_at_ms // 1000
     ages = Ages(_days(visitor_first_s, at_s), _days(account.first_s, at_s))
-    in_list = _asked_once(partial(_is_listed, snapshot, owner, event, _ListReads(), is_verified=account.is_verified))
-    return Facts(event, ages, in_list, _asked_once(partial(_labels, snapshot, owner.number, event)))
+    is_relied_on = partial(may_be_trusted, event=event, is_verified=account.is_verified)
+    in_list = AskedLists(snapshot, owner, partial(listed_value, event), event.occurred_at_ms, is_relied_on)
+    return Facts(event, ages, in_list, in_list.any_of, _asked_once(partial(_labels, snapshot, owner.number, event)))
 
 
-class _ListReads:
-    """The reads of lists left for an event. Named lists may gain prefix lengths after the rule was saved."""
+def listed_value(event: Event, kind: ListKind) -> str | None:
+    """Return the value of an event that may be in lists of a kind."""
+    return event.verdict.visitor_id if kind == "visitor" else getattr(event, _LISTED_FIELDS[kind])
 
-    def __init__(self) -> None:
-        self._left = BUDGET // PREFIX_UNITS
 
-    def take(self, prefixes: int) -> None:
-        """Count the reads of a list. Raises `TooExpensiveError` where there are too many."""
-        if prefixes > self._left:
-            raise TooExpensiveError
-        self._left -= prefixes
+_LISTED_FIELDS: Final[dict[ListKind, str]] = {
+    "account": "account_id",
+    "address": "ip_address",
+    "country": "country_code",
+    "asn": "asn",
+    "origin": "origin",
+    "tag": "tag",
+}
 
 
 def _asked_once(question: Callable[[Q], A]) -> Callable[[Q], A]:
@@ -170,28 +172,6 @@ def explained(
 
 def _days(first_s: int | None, at_s: int) -> int | None:
     return None if first_s is None else max(0, at_s - first_s) * 1000 // DAY_MS
-
-
-def _is_listed(
-    snapshot: Snapshot, owner: Organization, event: Event, reads: _ListReads, name: str, *, is_verified: bool
-) -> bool:
-    """Return whether the event's value is in a list that a rule names, and may be relied on (`may_be_trusted`). Raises
-    `TooExpensiveError`, and as `filled_list` does.
-    """
-    found = filled_list(snapshot, owner, name)
-    if found is None or not may_be_trusted(name, event, is_verified=is_verified):
-        return False
-    reads.take(asked_prefixes(found))
-    value = {
-        "visitor": event.verdict.visitor_id,
-        "account": event.account_id,
-        "address": event.ip_address,
-        "country": event.country_code,
-        "asn": event.asn,
-        "origin": event.origin,
-        "tag": event.tag,
-    }[found.kind]
-    return contains(snapshot, owner.number, found, value, event.occurred_at_ms)
 
 
 def save_rules(

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from svc.features.rules.language.conditions import Condition, known
+from svc.features.rules.language.conditions import FAILURES, Condition, known
 from svc.features.rules.language.cost import BUDGET, FILTER_BUDGET, fetched_units
 from svc.features.rules.language.values import Evaluation, InList, Values
 from svc.identify.model import Decision, RuleAction, ShadowMatch
@@ -56,7 +56,10 @@ class Ruleset(msgspec.Struct, frozen=True, array_like=True, kw_only=True, dict=T
 def prepared(rules: Iterable[Rule], compiled: Callable[[str], Condition]) -> Prepared:
     """Return rules that are ready for evaluation. `compiled`: returns the condition of a text."""
     living = tuple((rule, compiled(rule.condition)) for rule in rules if rule.mode != "off")
-    return Prepared(living, frozenset[str]().union(*(condition.lists for _, condition in living)), _share(living))
+    others = tuple(each for each in living if not each[1].is_any_of_lists)
+    lists = frozenset[str]().union(*(each.lists for _, each in living))
+    asked_alone = frozenset[str]().union(*(each.lists for _, each in living if each.is_any_of_lists))
+    return Prepared(living, lists, _share(living), others, asked_alone)
 
 
 class Prepared(NamedTuple):
@@ -68,6 +71,10 @@ class Prepared(NamedTuple):
     """Lists that any of them names."""
     share: int | None
     """Units that a rule may cost; `None` = the rules together may cost `BUDGET`, and can't cost more."""
+    others: tuple[tuple[Rule, Condition], ...]
+    """The rules that do more than ask whether a value is in any of some lists."""
+    asked_alone: frozenset[str]
+    """The lists that all of the rules but `others` name: nearly always an event is in none of them."""
 
 
 def _share(rules: Sequence[tuple[Rule, Condition]]) -> int | None:
@@ -134,39 +141,54 @@ LabelsOf = Callable[[Literal["visitor", "account"]], Sequence[str]]
 """What other events of a visitor or an account turned out to be, each label once."""
 
 
-def _no_labels(_: Literal["visitor", "account"]) -> Sequence[str]:
-    return ()
+class Facts:
+    """The facts about an event that conditions are evaluated on; `labels` are asked only where a condition names
+    them.
+    """
 
-
-class Facts(NamedTuple):
-    """The facts about an event that conditions are evaluated on."""
-
-    event: Event
-    ages: Ages
-    in_list: InList
-    labels: LabelsOf = _no_labels
-    """Asked only where a condition names them."""
+    def __init__(
+        self,
+        event: Event,
+        ages: Ages,
+        in_list: InList,
+        in_any_list: Callable[[frozenset[str]], bool],
+        labels: LabelsOf,
+    ) -> None:
+        self.event = event
+        self.ages = ages
+        self.in_list = in_list
+        self.in_any_list = in_any_list
+        self.labels = labels
+        self.values = Values(partial(_value, self))
+        """The variables, each read once, whoever asks."""
 
 
 def evaluate(prepared: Prepared, facts: Facts) -> Decided:
     """Return the decision: the first active rule whose condition is true decides; shadows are evaluated as well."""
     if not prepared.rules:
         return NOTHING_DECIDED
-    evaluation = evaluation_of(facts, BUDGET)
+    evaluation, rules = evaluation_of(facts, BUDGET), prepared.rules
+    if prepared.asked_alone and not facts.in_any_list(prepared.asked_alone):
+        rules = prepared.others
     decision: Decision | None = None
     shadow: list[ShadowMatch] = []
     failed: list[tuple[str, str]] = []
-    for rule, condition in prepared.rules:
+    share = prepared.share
+    for rule, condition in rules:
         if decision is not None and rule.mode == "active":
             continue
-        if prepared.share is not None:
-            evaluation.units = prepared.share
-        answer = condition.ask(evaluation)
-        if isinstance(answer, str):
-            failed.append((rule.id, answer))
-        elif answer and rule.mode == "active":
+        if share is not None:
+            evaluation.units = share
+        try:
+            is_true = condition.evaluate(evaluation)
+        except FAILURES as error:
+            failed.append((rule.id, str(error)))
+            continue
+        if not is_true:
+            continue
+        if rule.mode == "active":
             decision = Decision(rule.action, rule.id, rule.name)
-        elif answer:
+        else:
             shadow.append(ShadowMatch(rule.id, rule.name, rule.action))
     if not failed:
         return Decided(decision, tuple(shadow))
@@ -189,7 +211,7 @@ def matches(texts: Iterable[str], facts: Facts) -> dict[str, bool | None]:
 
 def evaluation_of(facts: Facts, units: int) -> Evaluation:
     """Return an evaluation about these facts that may cost a number of units."""
-    return Evaluation(Values(partial(_value, facts)), facts.in_list, units)
+    return Evaluation(facts.values, facts.in_list, units)
 
 
 def _value(facts: Facts, name: str) -> Any:
@@ -230,7 +252,9 @@ def _counts(event: Event, subject: Subject) -> Counts | None:
 
 
 def _window(counts: Counts, place: int) -> dict[str, int]:
-    return dict(zip(WINDOWS, counts.others[place] if place >= 0 else counts.events, strict=True))
+    hour, day, month = WINDOWS
+    first, second, third = counts.others[place] if place >= 0 else counts.events
+    return {hour: first, day: second, month: third}
 
 
 def _one_window(subject: Subject, place: int, facts: Facts) -> dict[str, int] | None:

@@ -13,8 +13,8 @@ from contextlib import suppress
 
 import msgspec
 
-from svc.features.accounts.jobs import build_records
-from svc.features.lists.jobs import mark_filled_lists
+from svc.features.lists.jobs import mark_filled_lists, note_listed
+from svc.features.upgrade import velocity_jobs
 from svc.features.webhooks.queries import attempt_index_keys
 from svc.features.webhooks.tables import ATTEMPTS
 from svc.identify.indexing.jobs import rebuild_indexes
@@ -34,7 +34,8 @@ from svc.kernel.tenants.tables import CREDITS, LEDGER, ORGANIZATIONS
 from svc.kernel.values.ids import DAY_MS
 
 _FORMER_INDEXES = ("events_by_level", "events_by_visitor", "events_by_facet")
-FORMER_TABLES = (*_FORMER_INDEXES, "list_marks")
+_FORMER_VELOCITY = tuple(table.name for table in velocity_jobs.TABLES)
+FORMER_TABLES = (*_FORMER_INDEXES, "list_marks", *_FORMER_VELOCITY)
 """Of earlier versions, and empty since: while a store is upgraded they are open, too. A name is never reused."""
 OLDEST = 1
 """The oldest version of the store that the migrations start from."""
@@ -81,7 +82,7 @@ def _seventh_version(transaction: Transaction) -> None:
     records; count a sign-up without an account as one of its own. All come from events and velocity rows.
     """
     rebuild_indexes(transaction)
-    build_records(transaction)
+    velocity_jobs.build_records(transaction)
 
 
 def _eighth_version(transaction: Transaction) -> None:
@@ -90,9 +91,15 @@ def _eighth_version(transaction: Transaction) -> None:
 
 
 def _ninth_version(transaction: Transaction) -> None:
-    """Version 9: an organization's row says which of its lists have entries (ADR 212)."""
+    """Version 9: an organization's row says which of its lists have entries (ADR 212), and a value which lists have it
+    (ADR 218); velocity and days are in the rows of visitors, accounts and addresses (ADR 216). Move them, and clear
+    their former tables.
+    """
     for (number,) in list(transaction.scan_keys(ORGANIZATIONS, (0,))):
         mark_filled_lists(transaction, number)
+        note_listed(transaction, number)
+    velocity_jobs.move(transaction)
+    _clear(transaction, *_FORMER_VELOCITY)
 
 
 def _clear(transaction: Transaction, *names: str) -> None:

@@ -24,6 +24,7 @@ from svc.kernel.store.lmdb.engine import LmdbEngine
 from svc.kernel.store.lmdb.witness import sole_user
 from svc.kernel.store.opening import open_store, version_of
 from svc.kernel.store.schema.table import Migration, installed
+from svc.kernel.store.steps import QUIET, Steps
 from svc.kernel.store.store import ReadTransaction
 from svc.kernel.store.tables import META
 from svc.kernel.values.errors import DirectoryError
@@ -54,6 +55,7 @@ def upgrade(
     now_ms: Callable[[], int],
     copy: bool = True,
     migrations: Sequence[Migration] | None = None,
+    steps: Steps = QUIET,
 ) -> Upgraded | None:
     """Upgrade the store of a data directory; return `None` if there is no store, or it is not older. Raises
     `DirectoryError`, `migrations.NewerStoreError` and `StoreFullError`; the store is then unchanged.
@@ -69,7 +71,7 @@ def upgrade(
     _refuse_in_use(path)
     try:
         kept = _keep(path, directory / FOLDER, program, now_ms) if copy else None
-        open_store(path, run_sync, map_bytes=map_bytes, migrations=migrations, now_ms=now_ms).close()
+        open_store(path, run_sync, map_bytes=map_bytes, migrations=migrations, now_ms=now_ms, steps=steps).close()
         for folder_path in (directory / FOLDER).glob(
             "version-*"
         ):  # going back is one step, and these hold what was erased

@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterator
 from typing import TypeAlias
 from uuid import UUID
 
-from svc.identify.queries.velocity import account_key, event_subjects, is_counted, row_key
-from svc.identify.tables import ACCOUNT_ERASURES, ACCOUNTS, EVENTS, RETENTION_PASSES, VELOCITY, VISITOR_IDS
+from svc.identify.queries.velocity import account_key, event_subjects, is_counted, stored_rows
+from svc.identify.tables import ACCOUNT_ERASURES, ACCOUNTS, EVENTS, RETENTION_PASSES, VISITOR_IDS
 from svc.identify.velocity.counts import LONGEST_S, MOST, OTHERS, SUBJECTS, VelocityRow
 from svc.identify.velocity.record import DAY_S, MAX_VISITORS, AccountRecord
 from svc.kernel.store.snapshot import Snapshot
@@ -26,7 +26,7 @@ def velocity_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
     have none, and an account that is being erased is in some rows no longer.
     """
     made = snapshot.get(RETENTION_PASSES, number)
-    kept_from_s = 0 if made is None else made.began_at_ms // 1000 - LONGEST_S  # retention may have deleted older rows
+    kept_from_s = 0 if made is None else made.counts_from_s
     for (_, request_id), event in snapshot.scan(EVENTS, number):
         if not is_counted(snapshot, number, request_id, event) or event.occurred_at_ms // 1000 < kept_from_s:
             continue
@@ -34,14 +34,13 @@ def velocity_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
         who = event_subjects(number, request_id, event, visitor)
         if who.account is not None and snapshot.has(ACCOUNT_ERASURES, number, who.account):
             who = who._replace(account=None, counted_account=None)
+        stored = list(stored_rows(snapshot, who))
         for subject in SUBJECTS:
             if who.id_of(subject) is None:
                 continue
-            period = who.at_s // LONGEST_S
-            keys = (row_key(who, subject, period + 1), row_key(who, subject, period))
             others = dict(zip(OTHERS[subject], who.others_of(subject), strict=True))
             # The row of its own period has the event if it was committed after one of the next period.
-            rows = [row for key in keys if (row := snapshot.get(VELOCITY, *key)) is not None]
+            rows = [row.velocity for row in stored if row.subject == subject and row.velocity.last_s]
             faults = [list(_uncounted(row, who.at_s, others)) for row in rows]
             for fault in min(faults, key=len, default=["there is no velocity"]):
                 yield f"event {UUID(bytes=request_id)} of organization {number}: {fault} of its {subject}"

@@ -102,7 +102,8 @@ def velocity_body(velocity: Velocity) -> VelocityBody:
 
 def windows(counts: Counts) -> list[dict[str, int]]:
     """Return the windows of the events and then of the others, in the order in which they are stored."""
-    return [dict(zip(WINDOWS, window, strict=True)) for window in (counts.events, *counts.others)]
+    hour, day, month = WINDOWS
+    return [{hour: first, day: second, month: third} for first, second, third in (counts.events, *counts.others)]
 
 
 class DecisionBody(msgspec.Struct, frozen=True):

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeVar
 import msgspec
 from blake3 import blake3
 
+from svc.identify.history.days import AddressHistory, VisitorHistory
 from svc.identify.model import Attribute, Observation
 from svc.identify.network.timezones import country_of_zone
 from svc.kernel.net.addresses import read_address
@@ -79,19 +80,6 @@ of one model behind a carrier, are known again by token and network and hardly b
 _Key = TypeVar("_Key", int, str)
 
 
-class VisitorHistory(msgspec.Struct, frozen=True, array_like=True):
-    """What a visitor did lately. Times are seconds since 1970. Append fields, never move them."""
-
-    activity: tuple[tuple[int, int], ...] = ()
-    """(slot of ten minutes since 1970, identifications in it), newest first."""
-    addresses: tuple[tuple[int, int], ...] = ()
-    """(address id, last seen), newest first: the latest `MANY_ADDRESSES`."""
-    countries: tuple[tuple[str, int], ...] = ()
-    """(ISO 3166-1 code, last seen), newest first: the latest `MANY_COUNTRIES`."""
-    lessons: int = 0
-    """Visits of this UTC day that matching learned from, up to `VISITOR_UPDATES`."""
-
-
 class VisitorPlaces(msgspec.Struct, frozen=True, array_like=True):
     """Where a visitor came from, for as long as it is known. Append fields, never move them."""
 
@@ -100,19 +88,6 @@ class VisitorPlaces(msgspec.Struct, frozen=True, array_like=True):
     networks: tuple[int, ...] = ()
     """Numbers of the autonomous systems that its addresses are of, the latest first, at most `PLACES`; where none is
     known, the hash of the wide network."""
-
-
-class AddressHistory(msgspec.Struct, frozen=True, array_like=True):
-    """The first visitors behind an address on one UTC day: a sample, which is enough to judge the rest by."""
-
-    visitors: tuple[int, ...] = ()
-    """Their numbers; for visitors that cannot be recognized, the 64-bit hash of the report."""
-    homelands: tuple[str, ...] = ()
-    """The country that each one's clock is set to, in the same order."""
-    lessons: int = 0
-    """Visits of this day that matching learned from, up to `ADDRESS_UPDATES`."""
-    lookalikes: int = 0
-    """New visitors of this day whose very report others sent before, up to `LOOKALIKES`."""
 
 
 class ReportFingerprint(msgspec.Struct, frozen=True, array_like=True):
@@ -150,6 +125,11 @@ class HistoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """The country of the device's own clock, where its address is an ordinary one that people could share."""
     replay_key: ReplayKey | None
     """`None` = the report has neither a nonce nor a time, so that two equal ones prove nothing."""
+
+    @property
+    def day(self) -> int:
+        """The UTC day, since 1970."""
+        return self.at_s // DAY_S
 
 
 def history_evidence(
@@ -217,6 +197,7 @@ def visited(before: VisitorHistory, seen: HistoryEvidence) -> VisitorHistory:
         _latest(addresses, now_s, HOUR_S, MANY_ADDRESSES),
         _latest(countries, now_s, DAY_S, MANY_COUNTRIES),
         before.lessons,
+        before.day,
     )
 
 

@@ -1,7 +1,7 @@
 """The record of one visitor: what a returning device is compared with, and its compact binary form.
 
-What may live here: the record, how it follows a visit, and its bytes. A record is 160 to 700 bytes: everything in it
-is hashed, and every list in it is short.
+What may live here: the record, how it follows a visit, and its bytes. A record is 160 to 700 bytes and its activity:
+everything in it is hashed, and every list in it is short.
 """
 
 from __future__ import annotations
@@ -29,13 +29,11 @@ if TYPE_CHECKING:
 
     from svc.identify.matching.features import Features
 
-FORMAT: Final = 4
-"""First byte of a packed record, of store version 5. Formats 1 to 3 had other tokens; in format 1 they had no
-probation."""
-_UNLISTED: Final = 5
-"""First byte of one that is not `listed`; else as format 4."""
-_FORMATS: Final = {1: True, 2: True, 3: False, FORMAT: True, _UNLISTED: False}
-"""Format -> whether the visitor is listed."""
+FORMAT: Final = 6
+"""First byte of a packed record. Formats 4 and 5 had no activity, and 1 to 3 other tokens, in 1 without probation."""
+_UNLISTED: Final = 7
+_FORMATS: Final = {1: True, 2: True, 3: False, 4: True, 5: False, FORMAT: True, _UNLISTED: False}
+"""Format -> whether the visitor is `listed`."""
 FORMER_VALUES: Final = 12
 NETWORKS: Final = 4
 EXACT_HASHES: Final = 4
@@ -87,6 +85,8 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
     """Whether it stands in the blocks of its report and its attributes. A new visitor with a known report, from a
     flooding address, is found by its network and its token alone until it comes back on a later day.
     """
+    activity: bytes = b""
+    """What it did lately (`history.activity`), packed: matching does not look at it."""
 
     def has_near_network(self, near_network: int) -> bool:
         """Return whether the visitor used this near network before; `False` for an unknown network (0)."""
@@ -131,10 +131,7 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
 
     def token(self, hash_: int) -> Token | None:
         """Return this visitor's record of a token or device id with this 64-bit hash; `None` if it has none."""
-        for token in self.tokens:
-            if token.hash == hash_:
-                return token
-        return None
+        return next((token for token in self.tokens if token.hash == hash_), None)
 
     def alive(self, token: Token, since_s: int, now_s: int) -> float:
         """Return the likelihood that a token of this visitor has been silent since `since_s` and is still in use,
@@ -264,6 +261,7 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
             tokens=self._tokens_after(features, now_ms // 1000, at_proven_address=proven),
             exact_hashes=_first(features.exact, self.exact_hashes, EXACT_HASHES),
             listed=self.listed or now_ms // 1000 // DAY_S > self.first_seen_s // DAY_S,
+            activity=self.activity,
         )
 
     def _tokens_after(self, features: Features, now_s: int, *, at_proven_address: bool) -> tuple[Token, ...]:
@@ -289,7 +287,7 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
         return of_tokens.replaced(tokens, after)
 
     def pack(self) -> bytes:
-        """Return the record as little-endian bytes: a format byte, the fixed part, four counts, then the lists."""
+        """Return the record as little-endian bytes: a format byte, the fixed part, four counts, lists and activity."""
         former, networks, tokens, exact_hashes = self.former, self.networks, self.tokens, self.exact_hashes
         return b"".join(
             (
@@ -322,6 +320,7 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
                 ),
                 of_tokens.pack(tokens),
                 *(_FORMER.pack(*pair) for pair in former),
+                self.activity,
             ),
         )
 
@@ -335,7 +334,7 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
             raise ValueError(f"not a visitor record of format {FORMAT}: first byte {raw[:1]!r}")
         fixed = _FIXED.unpack_from(raw)
         former_count, network_count, token_count, exact_count = fixed[-4:]
-        is_current = raw[0] >= FORMAT
+        is_current = raw[0] >= 4  # with tokens as they are now
         longs = exact_count if is_current else token_count + exact_count
         addresses_at = longs + 2 * network_count
         words = (2 if raw[0] == 1 else 3) * network_count
@@ -349,9 +348,9 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
             at += 0 if raw[0] == 1 else token_count
             tokens = of_tokens.of_version_4(lists[:token_count], probation, fixed[4], fixed[5])
             exact_hashes = lists[token_count:longs]
-        visitor_id: bytes = fixed[1]
+        visitor_id, activity_at = fixed[1], at + _FORMER.size * former_count
         networks: Any = tuple([lists[offset : offset + 2] for offset in range(longs, addresses_at, 2)])
-        return Visitor(  # by position: by name, 21 fields take 0.8 µs more
+        return Visitor(  # by position: by name, 22 fields take 0.8 µs more
             visitor_id.rstrip(b"\0").decode("ascii"),
             fixed[2],  # family
             fixed[3],  # collector
@@ -366,12 +365,13 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
             fixed[7],  # visits_without_token
             fixed[10],  # parent
             fixed[11],  # parent_probability
-            tuple(_FORMER.iter_unpack(raw[at:])) if former_count else (),
+            tuple(_FORMER.iter_unpack(raw[at:activity_at])) if former_count else (),
             networks,
             (0,) * network_count if raw[0] == 1 else lists[addresses_at:],
             tokens,
             exact_hashes,
             listed,
+            raw[activity_at:],
         )
 
 

@@ -6,16 +6,17 @@ from collections.abc import Callable, Iterator
 from operator import attrgetter
 from typing import Final, NamedTuple
 
+from svc.identify.history.activity import AddressActivity, VisitorActivity
 from svc.identify.history.evidence import address_id
+from svc.identify.matching import Visitor
 from svc.identify.records import Event
-from svc.identify.tables import ACCOUNTS, RECOUNTS, VELOCITY
+from svc.identify.tables import ACCOUNTS, ADDRESSES, RECOUNTS, VISITORS
 from svc.identify.velocity.counts import (
     EMPTY,
     KINDS,
     LONGEST_S,
     OTHERS,
     SIGN_UP,
-    SUBJECTS,
     EnvironmentKind,
     Subject,
     VelocityRow,
@@ -86,9 +87,18 @@ def counted_account(number: int, request_id: bytes, account: int | None, action:
     return account
 
 
+class StoredRow(NamedTuple):
+    """The velocity of a subject as a row has it."""
+
+    subject: Subject
+    period: int
+    """Of an address, the number of the 30-day period since 1970 of which the row is; others have one row."""
+    velocity: VelocityRow
+
+
 def read_row(snapshot: Snapshot, who: EventSubjects, subject: Subject, now_s: int) -> VelocityRow:
-    """Return the velocity row of a subject of an event, without entries older than the longest window; an empty
-    row if none is stored.
+    """Return the velocity of a subject of an event, without entries older than the longest window; an empty row if none
+    is stored.
     """
     subject_id = who.id_of(subject)
     assert subject_id is not None
@@ -99,29 +109,55 @@ def row_of(
     snapshot: Snapshot, number: int, kind: EnvironmentKind, subject: Subject, subject_id: int, now_s: int
 ) -> VelocityRow:
     """Return the same as `read_row`, for the subject with this id."""
-    period, of = now_s // LONGEST_S, (KINDS.index(kind), SUBJECTS.index(subject), subject_id)
-    row = snapshot.get(VELOCITY, number, period, *of)
+    if subject == "account":
+        record = snapshot.get(ACCOUNTS, number, KINDS.index(kind), subject_id)
+        return EMPTY if record is None else record.activity.within(now_s)
+    if subject == "visitor":
+        return activity_of(snapshot.get(VISITORS, number, subject_id)).row(kind).within(now_s)
+    return read_address(snapshot, number, subject_id, now_s).row(kind).within(now_s)
+
+
+def activity_of(visitor: Visitor | None) -> VisitorActivity:
+    """Return what a visitor did lately; nothing for one without a record."""
+    return NO_ACTIVITY if visitor is None else VisitorActivity.unpack(visitor.activity)
+
+
+NO_ACTIVITY: Final = VisitorActivity()
+
+
+def read_address(snapshot: Snapshot, number: int, address: int, now_s: int) -> AddressActivity:
+    """Return what came from an address, by its id: of the present period of 30 days, or of the one before."""
+    period = now_s // LONGEST_S
+    row = snapshot.get(ADDRESSES, number, period, address)
     if row is None:
-        row = snapshot.get(VELOCITY, number, max(period - 1, 0), *of)
-    return EMPTY if row is None else row.within(now_s)
+        row = snapshot.get(ADDRESSES, number, max(period - 1, 0), address)
+    return NO_ADDRESS if row is None else row
 
 
-def row_key(who: EventSubjects, subject: Subject, period: int) -> tuple[int, ...]:
-    """Return the key of the velocity row of a subject of an event. `period`: a number of 30-day periods since
-    1970.
-    """
-    subject_id = who.id_of(subject)
-    assert subject_id is not None
-    return who.organization, period, KINDS.index(kind_of(who.environment)), SUBJECTS.index(subject), subject_id
+NO_ADDRESS: Final = AddressActivity()
 
 
-def row_keys(who: EventSubjects) -> Iterator[tuple[int, ...]]:
-    """Yield the keys of all rows that may count an event: in its 30-day period and in the next."""
+def stored_rows(snapshot: Snapshot, who: EventSubjects) -> Iterator[StoredRow]:
+    """Yield all velocity that may count an event: of its address, that of its period and of the next."""
+    kind = kind_of(who.environment)
+    if who.visitor is not None:
+        visitor = snapshot.get(VISITORS, who.organization, who.visitor)
+        if visitor is not None:
+            yield StoredRow("visitor", 0, activity_of(visitor).row(kind))
+    if who.account is not None:
+        record = snapshot.get(ACCOUNTS, *account_key(who))
+        if record is not None:
+            yield StoredRow("account", 0, record.activity)
+    for key in address_keys(who):
+        activity = snapshot.get(ADDRESSES, *key)
+        if activity is not None:
+            yield StoredRow("address", key[1], activity.row(kind))
+
+
+def address_keys(who: EventSubjects) -> tuple[tuple[int, int, int], ...]:
+    """Return the keys of the rows of an event's address that may know of it: of its 30-day period and of the next."""
     period = who.at_s // LONGEST_S
-    for subject in SUBJECTS:
-        if who.id_of(subject) is not None:
-            yield row_key(who, subject, period)
-            yield row_key(who, subject, period + 1)
+    return (who.organization, period, who.address), (who.organization, period + 1, who.address)
 
 
 def is_counted(snapshot: Snapshot, number: int, request_id: bytes, event: Event) -> bool:

@@ -1,12 +1,12 @@
 """The part of an identification's transaction that remembers visitors, addresses, reports and origins
 (`identify.history`).
 
-Bounds, whatever the size of the store and however busy the visitor or the address: at most 6 rows are read (of a known
-visitor its places, its day and, when that is new, the day before; the address's day; the report's period and the one
-before) and 4 are written. An address that is fully sampled, has had its updates and floods, a report that was known,
-and places that are known are read and not written. The origin's row is one more of each, in the first visit of a day of
-a visitor that came back with a token; it is only written while its visitors differ. Of a new visitor whose very report
-was sent before, one block and 16 visitors are read besides.
+Bounds, whatever the size of the store and however busy the visitor or the address: at most 5 rows are read (of a known
+visitor its places; the address's in its period or the one before; the report's period and the one before) and 3 are
+written. A report that was known, and places that are known are read and not written. The day of a visitor is in its
+record, which matching has read. The origin's row is one more of each, in the first visit of a day of a visitor that
+came back with a token; it is only written while its visitors differ. Of a new visitor whose very report was sent
+before, one block and 16 visitors are read besides.
 """
 
 from __future__ import annotations
@@ -15,13 +15,10 @@ from typing import NamedTuple
 
 import msgspec
 
+from svc.identify.history.days import AddressHistory, VisitorHistory
 from svc.identify.history.evidence import (
-    DAY_S,
     REPLAY_MEMORY_S,
-    AddressHistory,
-    HistoryEvidence,
     ReportFingerprint,
-    VisitorHistory,
     VisitorPlaces,
     came_from,
     is_first_day,
@@ -63,11 +60,9 @@ from svc.identify.matching.blocks import token_key
 from svc.identify.matching.features import hash32
 from svc.identify.model import Attribute, Observation
 from svc.identify.tables import (
-    ADDRESS_HISTORY,
     BLOCKS,
     ORIGIN_HISTORY,
     REPORT_FINGERPRINTS,
-    VISITOR_HISTORY,
     VISITOR_PLACES,
     VISITORS,
 )
@@ -110,52 +105,55 @@ def arrival_signals(
     return tuple(found)
 
 
+class Days(NamedTuple):
+    """The histories of the visitor and the address of an identification, before it."""
+
+    visitor: VisitorHistory
+    address: AddressHistory
+
+
 class Remembered(NamedTuple):
     """What the histories contribute to an identification."""
 
     observations: tuple[Observation, ...]
     lesson: StatisticsUpdate | None
     """What matching learns from this visit; `None` where its visitor or its address has taught enough today."""
-
-
-def address_today(transaction: Transaction, assessment: Assessment) -> AddressHistory:
-    """Return the history of the address on the day of an identification, without that identification."""
-    return transaction.get(ADDRESS_HISTORY, *_address_key(assessment)) or AddressHistory()
-
-
-def _address_key(assessment: Assessment) -> tuple[int, int, int]:
-    seen = assessment.history
-    return assessment.submission.organization, seen.at_s // DAY_S, seen.address
+    visitor: VisitorHistory | None
+    """Its history after the visit; `None` = it stays."""
+    address: AddressHistory | None
+    """Of its address, likewise."""
 
 
 def update_history(
     transaction: Transaction,
     assessment: Assessment,
     statistics: Statistics,
-    address_before: AddressHistory,
+    before: Days,
     replayed: Observation | None,
     recognition: Recognition,
     visitor_number: int | None,
 ) -> Remembered:
-    """Write an identification into the histories of its visitor, address and report. Return the observations of the
-    report and those that the histories add (docs/signals.md).
+    """Add an identification to the histories of its visitor and its address, which the caller writes, and write those
+    of its places and its origin. Return the observations of the report and those that the histories add
+    (docs/signals.md).
 
-    `address_before`: the result of `address_today`; `replayed`: the result of `replay_of`; `visitor_number`: the
-    recognized visitor's, or the one given to a new visitor. With `None`, for a visitor that cannot be recognized,
-    address and report are still recorded, but matching learns nothing; nor does it from a report that was sent before,
-    which counts for nobody: sent again from elsewhere, it would give its visitor other addresses and countries.
+    `replayed`: the result of `replay_of`; `visitor_number`: the recognized visitor's, or the one given to a new
+    visitor. With `None`, for a visitor that cannot be recognized, the address is still recorded, but matching learns
+    nothing; nor does it from a report that was sent before, which counts for nobody: sent again from elsewhere, it
+    would give its visitor other addresses and countries.
     """
-    organization = assessment.submission.organization
     seen, features = assessment.history, assessment.features
+    visitor = before.visitor.on(seen.day)
+    address = address_before = before.address.on(seen.day)
     judged = _judged_by_origin(transaction, assessment)
     observations = list(_with_handshake(judged, assessment, statistics))
-    address = with_lookalike(address_before, seen) if recognition.lookalike else address_before
+    if recognition.lookalike:
+        address = with_lookalike(address, seen)
     lesson: StatisticsUpdate | None = None
     if visitor_number is not None:
         is_new = recognition.number is None
         unseen = _unseen(assessment, statistics, recognition)
-        before = VisitorHistory() if is_new else _visitor_before(transaction, organization, visitor_number, seen)
-        visitor = visited(before, seen)
+        visitor = visited(visitor, seen)
         if replayed is None and may_teach(visitor, address):
             is_first = not visitor.lessons
             lesson = _lesson(assessment, recognition, is_first=is_first)
@@ -164,8 +162,6 @@ def update_history(
             _remember_origin(transaction, assessment, recognition, is_first=is_first)
             visitor = msgspec.structs.replace(visitor, lessons=visitor.lessons + 1)
             address = msgspec.structs.replace(address, lessons=address.lessons + 1)
-        if replayed is None:
-            transaction.put(VISITOR_HISTORY, (organization, seen.at_s // DAY_S, visitor_number), visitor)
         observations += velocity(visitor)
         rare = rare_device(statistics, features)
         if rare is not None:
@@ -179,10 +175,10 @@ def update_history(
     if seen.timezone_country is not None and replayed is None:
         # Without a number, equal poor reports pass for one visitor: else one person would look like many.
         address = met(address, features.exact if visitor_number is None else visitor_number, seen.timezone_country)
-    if address is not address_before:
-        transaction.put(ADDRESS_HISTORY, _address_key(assessment), address)
     shared = seen.timezone_country is not None and is_shared_address(address)
-    return Remembered(with_shared_address(tuple(observations)) if shared else tuple(observations), lesson)
+    found = with_shared_address(tuple(observations)) if shared else tuple(observations)
+    is_kept = replayed is None and visitor_number is not None
+    return Remembered(found, lesson, visitor if is_kept else None, None if address is address_before else address)
 
 
 def _handshake(assessment: Assessment) -> int:
@@ -276,16 +272,6 @@ def _places(
     by_token_alone = recognition.outcome in ("token", "doubted_token") and not recognition.proven
     found = new_place(before, place) if by_token_alone else None
     return [] if found is None else [found]
-
-
-def _visitor_before(transaction: Transaction, organization: int, number: int, seen: HistoryEvidence) -> VisitorHistory:
-    """Return the visitor's history of today. A day's first visit takes over yesterday's, but counts lessons anew."""
-    day = seen.at_s // DAY_S
-    today = transaction.get(VISITOR_HISTORY, organization, day, number)
-    if today is not None:
-        return today
-    yesterday = transaction.get(VISITOR_HISTORY, organization, max(day - 1, 0), number)
-    return VisitorHistory() if yesterday is None else msgspec.structs.replace(yesterday, lessons=0)
 
 
 def replay_of(transaction: Transaction, assessment: Assessment) -> Observation | None:

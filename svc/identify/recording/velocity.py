@@ -1,7 +1,7 @@
-"""Velocity rows: what an event adds to those of its visitor, account and address, and what takes it out again.
+"""Velocity: what an event adds to that of its visitor, account and address, and what takes it out again.
 
-Bounds: two rows are read and written, with an account three and its record, which is written once a day for each
-visitor; in the first event of a subject in a period of 30 days one more is read for it.
+It lies in rows that an identification writes anyway: of a visitor in its record, of an account in its record, of an
+address in the row that has its day, too (docs/adr/0216).
 """
 
 from __future__ import annotations
@@ -10,23 +10,31 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
+from svc.identify.history.activity import AddressActivity, VisitorActivity
+from svc.identify.history.days import AddressHistory, VisitorHistory
+from svc.identify.history.evidence import DAY_S
 from svc.identify.history.newcomers import Arrival, arrived, without
 from svc.identify.index.queries import Scope, Search, digest_of
 from svc.identify.model import Observation
 from svc.identify.queries.velocity import (
     EventSubjects,
     KnownAccount,
+    StoredRow,
     account_key,
+    activity_of,
+    address_keys,
     counted_account,
     event_subjects,
     is_counted,
     known_account,
+    read_address,
     read_row,
-    row_key,
-    row_keys,
+    stored_rows,
 )
 from svc.identify.records import Event
-from svc.identify.tables import ACCOUNTS, EVENTS, VELOCITY, VISITOR_IDS
+from svc.identify.tables import ACCOUNTS, ADDRESSES, EVENTS, VISITOR_IDS, VISITORS
 from svc.identify.velocity.counts import (
     EMPTY,
     LONGEST_S,
@@ -50,12 +58,14 @@ if TYPE_CHECKING:  # commands load this module, and need no reader of reports
 
 
 class Counted(NamedTuple):
-    """The rows to which an event was counted."""
+    """What an event was counted to."""
 
     velocity: Velocity
     """The event included, unless its report was sent before."""
+    visitor: VelocityRow
+    """Of its visitor, likewise."""
     address: VelocityRow
-    """The row of its address, likewise."""
+    """Of its address, likewise."""
     observations: tuple[Observation, ...] = ()
     """The signals that this shows."""
     known: KnownAccount = KnownAccount()
@@ -66,39 +76,77 @@ def count_event(
     transaction: Transaction,
     assessment: Assessment,
     visitor: int | None,
-    *,
-    is_new: bool,
-    is_replayed: bool = False,
+    lately: VisitorActivity,
+    at_address: AddressActivity,
     arrival: Arrival | None = None,
+    *,
+    is_replayed: bool = False,
 ) -> Counted:
-    """Add an identification to the velocity rows of its subjects and to the record of its account. `visitor`: its
-    number, `None` if it is not identifiable; for one that `is_new` no row is looked up. One that `is_replayed` is added
-    to nothing: its counts are without it. `arrival`: what the row of its address remembers of it, `None` = nothing.
+    """Count an identification for its visitor, account and address. That of the account is written with its record;
+    those of the others are for the caller to write. `visitor`: its number, `None` if it is not identifiable; `lately`,
+    `at_address`: what it and its address did before. An event that `is_replayed` is added to nothing: its counts are
+    without it. `arrival`: what the row of its address remembers of it, `None` = nothing.
     """
     submission = assessment.submission
+    kind = kind_of(submission.environment)
     who = _subjects_of(assessment, visitor)
-    rows: dict[Subject, VelocityRow] = {}
-    for subject in SUBJECTS:
-        if subject != "account" or who.account is not None:
-            before = EMPTY if subject == "visitor" and is_new else None
-            of_address = arrival if subject == "address" else None
-            rows[subject] = _counted(transaction, who, subject, before, of_address, is_replayed=is_replayed)
+    record = None if who.account is None else transaction.get(ACCOUNTS, *account_key(who))
+    of_visitor = _counted(who, "visitor", lately.row(kind), is_replayed=is_replayed)
+    of_address = _counted(who, "address", at_address.row(kind), is_replayed=is_replayed)
+    if arrival is not None and not is_replayed:
+        of_address = arrived(of_address, arrival, who.at_s)
+    of_account = EMPTY if record is None else record.activity
+    if who.account is not None:
+        of_account = _counted(who, "account", of_account, is_replayed=is_replayed)
     velocity = Velocity(
-        _with_accounts(rows["visitor"].counts("visitor", who.at_s), submission.test.account_velocity),
-        rows["account"].counts("account", who.at_s) if "account" in rows else None,
-        rows["address"].counts("address", who.at_s),
+        _with_accounts(of_visitor.counts("visitor", who.at_s), submission.test.account_velocity),
+        None if who.account is None else of_account.counts("account", who.at_s),
+        of_address.counts("address", who.at_s),
         not is_replayed,
     )
-    record = None if who.account is None else transaction.get(ACCOUNTS, *account_key(who))
     known = known_account(record, visitor, who.at_s)
     if who.account is not None and not is_replayed:
-        _note_account(transaction, who, record, is_verified=submission.account_verified)
+        event = PairEvent(who.at_s, visitor, submission.account_verified)
+        after = first_record(event) if record is None else record.with_event(event)
+        transaction.put(ACCOUNTS, account_key(who), after.counting(of_account))
         known = known._replace(first_s=who.at_s if known.first_s is None else min(known.first_s, who.at_s))
     if not may_show(velocity):
-        return Counted(velocity, rows["address"])
+        return Counted(velocity, of_visitor, of_address)
     thresholds = organization(transaction, who.organization).account_thresholds
     observations = account_signals(velocity, thresholds, record, visitor, who.at_s)
-    return Counted(velocity, rows["address"], observations, known)
+    return Counted(velocity, of_visitor, of_address, observations, known)
+
+
+def activity_after(
+    assessment: Assessment, lately: VisitorActivity, history: VisitorHistory | None, counted: Counted
+) -> bytes:
+    """Return the activity of a visitor after an identification, packed. `history`: that of its day, `None` = as it
+    was.
+    """
+    if history is not None:
+        lately = lately._replace(history=history)
+    if counted.velocity.is_counted:
+        lately = lately.with_row(kind_of(assessment.submission.environment), counted.visitor)
+    return lately.pack()
+
+
+def put_address(
+    transaction: Transaction,
+    assessment: Assessment,
+    before: AddressActivity,
+    history: AddressHistory | None,
+    counted: Counted,
+) -> None:
+    """Write what came from an address, if the identification changes it. `history`: that of its day, `None` = as it
+    was.
+    """
+    submission, seen = assessment.submission, assessment.history
+    if history is None and not counted.velocity.is_counted:
+        return
+    after = before._replace(history=before.history.on(seen.day) if history is None else history)
+    if counted.velocity.is_counted:
+        after = after.with_row(kind_of(submission.environment), counted.address)
+    transaction.put(ADDRESSES, (submission.organization, seen.at_s // LONGEST_S, seen.address), after)
 
 
 def is_replay(observations: Iterable[Observation]) -> bool:
@@ -125,10 +173,9 @@ def _subjects_of(assessment: Assessment, visitor: int | None) -> EventSubjects:
     )
 
 
-def _note_account(
-    transaction: Transaction, who: EventSubjects, record: AccountRecord | None, *, is_verified: bool
-) -> None:
+def _note_account(transaction: Transaction, who: EventSubjects, *, is_verified: bool) -> None:
     """Add the event to the record of its account, if that changes anything: once a day for a visitor."""
+    record = transaction.get(ACCOUNTS, *account_key(who))
     event = PairEvent(who.at_s, who.visitor, is_verified)
     after = first_record(event) if record is None else record.with_event(event)
     if after is not record:
@@ -144,27 +191,10 @@ def _with_accounts(counts: Counts, at_least: int) -> Counts:
     return Counts(counts.events, (accounts, *counts.others[1:]))
 
 
-def _counted(
-    transaction: Transaction,
-    who: EventSubjects,
-    subject: Subject,
-    before: VelocityRow | None,
-    arrival: Arrival | None,
-    *,
-    is_replayed: bool,
-) -> VelocityRow:
-    """Return the row of a subject with the event, unless that `is_replayed`. Write it if the event has the subject."""
-    if who.id_of(subject) is None:
-        before = EMPTY
-    row = read_row(transaction, who, subject, who.at_s) if before is None else before
-    if is_replayed:
-        return row
-    row = row.with_event(who.at_s, who.others_of(subject))
-    if arrival is not None:
-        row = arrived(row, arrival, who.at_s)
-    if who.id_of(subject) is not None:
-        transaction.put(VELOCITY, row_key(who, subject, who.at_s // LONGEST_S), row)
-    return row
+def _counted(who: EventSubjects, subject: Subject, before: VelocityRow, *, is_replayed: bool) -> VelocityRow:
+    """Return the velocity of a subject with the event, unless that `is_replayed`."""
+    row = before.within(who.at_s)
+    return row if is_replayed else row.with_event(who.at_s, who.others_of(subject))
 
 
 MAX_COMPARED = 100
@@ -215,14 +245,13 @@ def count_stored(transaction: Transaction, who: EventSubjects, now_s: int, *, is
             row = read_row(transaction, who, subject, now_s)
             _write(transaction, who, subject, now_s, row.with_event(who.at_s, who.others_of(subject)))
     if who.account is not None:
-        record = transaction.get(ACCOUNTS, *account_key(who))
-        _note_account(transaction, who, record, is_verified=is_verified)
+        _note_account(transaction, who, is_verified=is_verified)
 
 
 def verify_pair(transaction: Transaction, who: EventSubjects) -> None:
     """Record that a backend has set the account of a stored event (decisions 11.5)."""
     if who.account is not None:
-        _note_account(transaction, who, transaction.get(ACCOUNTS, *account_key(who)), is_verified=True)
+        _note_account(transaction, who, is_verified=True)
 
 
 class _OfAccount(NamedTuple):
@@ -304,30 +333,68 @@ def _account_alone(who: EventSubjects, subject: Subject) -> tuple[int | None, ..
 
 
 def _write(transaction: Transaction, who: EventSubjects, subject: Subject, now_s: int, row: VelocityRow) -> None:
-    """Write a row under the present period. Also an empty one, since it replaces that of the period before."""
-    transaction.put(VELOCITY, row_key(who, subject, now_s // LONGEST_S), row)
+    """Write the velocity of a subject of an event. Of an address it is written under the present period, also an empty
+    one, since it replaces that of the period before.
+    """
+    kind = kind_of(who.environment)
+    if subject == "visitor":
+        _write_visitor(transaction, who, row)
+    elif subject == "account":
+        record = transaction.get(ACCOUNTS, *account_key(who))
+        if record is None:
+            record = first_record(PairEvent(who.at_s, who.visitor, is_verified=False))
+        transaction.put(ACCOUNTS, account_key(who), record.counting(row))
+    else:
+        before = read_address(transaction, who.organization, who.address, now_s)
+        key = (who.organization, now_s // LONGEST_S, who.address)
+        transaction.put(ADDRESSES, key, before.with_row(kind, row))
+
+
+def _write_visitor(transaction: Transaction, who: EventSubjects, row: VelocityRow) -> None:
+    """Write the velocity of the visitor of an event; nothing if it is erased."""
+    assert who.visitor is not None
+    visitor = transaction.get(VISITORS, who.organization, who.visitor)
+    if visitor is not None:
+        activity = activity_of(visitor).with_row(kind_of(who.environment), row)
+        after = msgspec.structs.replace(visitor, activity=activity.pack())
+        transaction.put(VISITORS, (who.organization, who.visitor), after)
+
+
+def _rewrite(transaction: Transaction, who: EventSubjects, stored: StoredRow, row: VelocityRow) -> None:
+    """Replace velocity that is stored; delete the row of an address that has nothing else."""
+    if row == stored.velocity:
+        return
+    if stored.subject != "address":
+        _write(transaction, who, stored.subject, 0, row)
+        return
+    key = (who.organization, stored.period, who.address)
+    activity = transaction.get(ADDRESSES, *key)
+    assert activity is not None, "its velocity was read"
+    write_address(transaction, key, activity.with_row(kind_of(who.environment), row))
+
+
+def write_address(transaction: Transaction, key: tuple[int, int, int], activity: AddressActivity) -> None:
+    """Write what is left of what came from an address; delete its row if that is nothing."""
+    if activity.is_empty:
+        transaction.delete(ADDRESSES, *key)
+    else:
+        transaction.put(ADDRESSES, key, activity)
 
 
 def forget_visitor(transaction: Transaction, who: EventSubjects) -> None:
-    """Take an event of a visitor that is being erased, and the visitor, out of the rows of its account and address and
-    out of the record of its account; delete the visitor's own rows. The place of a sign-up without an account goes,
-    too. An account or a country that only this visitor had stays counted until it leaves the windows: what is stored is
-    a digest, and tells nothing about the visitor.
+    """Take an event of a visitor that is being erased, and the visitor, out of the velocity of its account and address
+    and out of the record of its account; its own is deleted with its row. The place of a sign-up without an account
+    goes, too. An account or a country that only this visitor had stays counted until it leaves the windows: what is
+    stored is a digest, and tells nothing about the visitor.
     """
-    for key in row_keys(who):
-        row = transaction.get(VELOCITY, *key)
-        if row is None:
-            continue
-        subject = SUBJECTS[key[3]]
+    for stored in list(stored_rows(transaction, who)):
+        row, subject = stored.velocity, stored.subject
         left = EMPTY if subject == "visitor" else row.without_event(who.at_s, _visitor_alone(who, subject))
         if who.account is None:
             left = left.without_others(_account_alone(who, subject))
         if subject == "address":
             left = without(left, who.visitor)
-        if left.is_empty:
-            transaction.delete(VELOCITY, *key)
-        elif left != row:
-            transaction.put(VELOCITY, key, left)
+        _rewrite(transaction, who, stored, EMPTY if left.is_empty else left)
     if who.account is None or who.visitor is None:
         return
     record = transaction.get(ACCOUNTS, *account_key(who))
@@ -336,28 +403,35 @@ def forget_visitor(transaction: Transaction, who: EventSubjects) -> None:
         keep_record(transaction, account_key(who), remaining)
 
 
-def forget_account(transaction: Transaction, who: EventSubjects, left: EventSubjects) -> None:
-    """Take the account of an event, which is being erased, out of the rows of its visitor and its address; `left`: the
-    subjects of the event without it, which may be a sign-up with a place of its own. The account's own rows and its
-    record are deleted elsewhere.
-    """
-    for key in row_keys(left):
-        subject = SUBJECTS[key[3]]
-        row = transaction.get(VELOCITY, *key)
-        if row is None:
+def forget_in_history(transaction: Transaction, who: EventSubjects) -> None:
+    """Take the visitor of an event, which is being erased, out of the day of its address."""
+    for key in address_keys(who):
+        activity = transaction.get(ADDRESSES, *key)
+        if activity is None or activity.history.day not in (who.at_s // DAY_S, who.at_s // DAY_S + 1):
             continue
-        after = row.without_others(_account_alone(who, subject))
-        after = after.with_others(left.at_s, _account_alone(left, subject))
-        if after != row:
-            transaction.put(VELOCITY, key, after)
+        left = activity.history.without(who.visitor or 0)
+        if left != activity.history:
+            write_address(transaction, key, activity._replace(history=left))
 
 
-def own_part(who: EventSubjects, key: tuple[int, ...], row: VelocityRow) -> VelocityRow:
-    """Return the part of a row that is about the visitor of an event: the whole row if it is the visitor's own, else
-    the event alone.
+def forget_account(transaction: Transaction, who: EventSubjects, left: EventSubjects) -> None:
+    """Take the account of an event, which is being erased, out of the velocity of its visitor and its address; `left`:
+    the subjects of the event without it, which may be a sign-up with a place of its own. The account's own is deleted
+    with its record, elsewhere.
     """
-    subject = SUBJECTS[key[3]]
-    return row if subject == "visitor" else EMPTY.with_event(who.at_s, _visitor_alone(who, subject))
+    for stored in list(stored_rows(transaction, left)):
+        after = stored.velocity.without_others(_account_alone(who, stored.subject))
+        after = after.with_others(left.at_s, _account_alone(left, stored.subject))
+        _rewrite(transaction, left, stored, after)
+
+
+def own_part(who: EventSubjects, activity: AddressActivity) -> AddressActivity:
+    """Return the part of what came from an address that is about the visitor of an event."""
+    history = activity.history
+    own = tuple(pair for pair in zip(history.visitors, history.homelands, strict=True) if pair[0] == who.visitor)
+    seen = AddressHistory(tuple(number for number, _ in own), tuple(homeland for _, homeland in own), day=history.day)
+    row = EMPTY.with_event(who.at_s, _visitor_alone(who, "address"))
+    return AddressActivity(history=seen if own else AddressHistory()).with_row(kind_of(who.environment), row)
 
 
 def _visitor_alone(who: EventSubjects, subject: Subject) -> tuple[int | None, ...]:

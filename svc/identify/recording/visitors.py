@@ -52,8 +52,12 @@ class Applied(NamedTuple):
     """The visitor to which an identification was assigned: its id, and its number in the store."""
 
     id: str
-    number: int | None
+    number: int | None = None
     """`None` for a visitor who cannot be known again."""
+    record: Visitor | None = None
+    """Its record after the identification, but for its activity; `None` likewise."""
+    is_changed: bool = False
+    """Whether the record differs from what is stored."""
 
 
 class VisitorTables:
@@ -91,13 +95,14 @@ class VisitorTables:
         return now_s if known is None else known.first_seen_s
 
     def apply(self, recognition: Recognition, new_visitor_id: str) -> Applied:
-        """Write the visitor and the blocks that a recognition changes; returns the visitor's id and number. A new
-        visitor gets `new_visitor_id` and the `next_number` of the index; nothing is written for one without a record.
+        """Write the blocks and the other visitors that a recognition changes; return its own visitor, whose record is
+        for `put`. A new visitor gets `new_visitor_id` and the `next_number` of the index; nothing is written for one
+        without a record.
         """
         number, visitor = recognition.number, recognition.visitor
         if number is None:
             if visitor is None:
-                return Applied(new_visitor_id, None)
+                return Applied(new_visitor_id)
             visitor = msgspec.structs.replace(visitor, visitor_id=new_visitor_id)
             number = self._new_number(new_visitor_id)
         for key, weight in recognition.postings:
@@ -108,11 +113,18 @@ class VisitorTables:
             other, record = recognition.disputed
             self._transaction.put(VISITORS, (self._organization, other), record)
         if visitor is not None:
-            self._transaction.put(VISITORS, (self._organization, number), visitor)
-            return Applied(visitor.visitor_id, number)
+            return Applied(visitor.visitor_id, number, visitor, is_changed=True)
         known = self.visitor(number)
         assert known is not None, "matching returned a visitor that it never read"
-        return Applied(known.visitor_id, number)
+        return Applied(known.visitor_id, number, known)
+
+    def put(self, visitor: Applied, activity: bytes) -> None:
+        """Write the record of the own visitor with its activity, if there is one and anything of it has changed."""
+        record = visitor.record
+        if record is None or not (visitor.is_changed or activity != record.activity):
+            return
+        after = msgspec.structs.replace(record, activity=activity)
+        self._transaction.put(VISITORS, (self._organization, visitor.number), after)
 
     def _new_number(self, visitor_id: str) -> int:
         number, at_once = self._next_number

@@ -1,23 +1,25 @@
 """Accounts as records: since when an account is known, which visitors it had, and what that signals (decisions 11.5).
 
 What may live here: the record of one account, how an event changes it, and what it says of a visitor. Pure: records in,
-records out. Velocity counts 30 days; a record is kept as long as visitors are (docs/adr/0167).
+records out. A record is kept as long as visitors are (docs/adr/0167), and the velocity in it for 30 to 60 days.
 """
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 
 from svc.identify.model import Observation
-from svc.identify.velocity.counts import Velocity
+from svc.identify.velocity.counts import EMPTY, Velocity, VelocityRow
 from svc.kernel.tenants.organization import AccountThresholds
 
 DAY_S: Final = 24 * 3600
 MAX_VISITORS: Final = 64
 """Visitors of one account that its record keeps."""
+MAX_DAYS: Final = 0xFFFF
 DAYS_TO_KNOW: Final = 2
 """Earlier UTC days on which a visitor came for an account, after which the account is known to have it."""
 
@@ -31,7 +33,7 @@ class KnownVisitor(msgspec.Struct, frozen=True, array_like=True):
     last_s: int
     """The first event of the last UTC day, so that later events of a day write nothing."""
     days: int = 1
-    """UTC days on which it came."""
+    """UTC days on which it came, up to `MAX_DAYS`."""
     verified_s: int = 0
     """Time of the first event whose account a backend verified; 0 = none."""
     is_first: bool = False
@@ -59,7 +61,7 @@ class KnownVisitor(msgspec.Struct, frozen=True, array_like=True):
         is_new_day = not self.first_s // DAY_S <= day <= self.last_s // DAY_S
         last_s = at_s if day > self.last_s // DAY_S else self.last_s
         verified_s = (min(self.verified_s, at_s) if self.verified_s else at_s) if verified else self.verified_s
-        after = (min(self.first_s, at_s), last_s, self.days + is_new_day, verified_s)
+        after = (min(self.first_s, at_s), last_s, min(self.days + is_new_day, MAX_DAYS), verified_s)
         if after == (self.first_s, self.last_s, self.days, self.verified_s):
             return self
         return KnownVisitor(self.visitor, *after, self.is_first)
@@ -74,14 +76,53 @@ class PairEvent(NamedTuple):
     is_verified: bool
 
 
-class AccountRecord(msgspec.Struct, frozen=True, array_like=True):
-    """What is kept of one account. Times are seconds since 1970. Append fields with defaults, never move them."""
+_FORMAT: Final = 1
+"""First byte of a packed record."""
+_HEAD: Final = struct.Struct("<BIIB")
+"""Format, first and last time, number of visitors."""
+_VISITOR: Final = struct.Struct("<IIIHI?")
+
+
+class AccountRecord(msgspec.Struct, frozen=True):
+    """What is kept of one account. Times are seconds since 1970."""
 
     first_s: int
     last_s: int
     """The first event of the last UTC day."""
     visitors: tuple[KnownVisitor, ...] = ()
     """At most `MAX_VISITORS`, in no order."""
+    activity: VelocityRow = EMPTY
+    """Its velocity."""
+
+    def pack(self) -> bytes:
+        """Return 10 bytes, 19 for each visitor, and its velocity; little-endian (docs/internals/format.md)."""
+        return b"".join(
+            (
+                _HEAD.pack(_FORMAT, self.first_s, self.last_s, len(self.visitors)),
+                *(
+                    _VISITOR.pack(one.visitor, one.first_s, one.last_s, one.days, one.verified_s, one.is_first)
+                    for one in self.visitors
+                ),
+                b"" if self.activity is EMPTY else self.activity.pack(),
+            )
+        )
+
+    @staticmethod
+    def unpack(raw: bytes) -> AccountRecord:
+        """Return the record in these bytes. Raises `ValueError` and `struct.error` for bytes that are none."""
+        form, first_s, last_s, size = _HEAD.unpack_from(raw)
+        if form != _FORMAT:
+            raise ValueError(f"not a record of an account: first byte {form}")
+        activity_at = _HEAD.size + size * _VISITOR.size
+        visitors = tuple([KnownVisitor(*found) for found in _VISITOR.iter_unpack(raw[_HEAD.size : activity_at])])
+        if len(visitors) < size:
+            raise ValueError(f"{len(visitors)} visitors of {size}")
+        activity = VelocityRow.unpack(raw[activity_at:]) if len(raw) > activity_at else EMPTY
+        return AccountRecord(first_s, last_s, visitors, activity)
+
+    def counting(self, activity: VelocityRow) -> AccountRecord:
+        """Return the record with this velocity."""
+        return AccountRecord(self.first_s, self.last_s, self.visitors, activity)
 
     def of(self, visitor: int | None) -> KnownVisitor | None:
         """Return the visitor with this number; `None` if the account is not known to have it."""
@@ -97,7 +138,7 @@ class AccountRecord(msgspec.Struct, frozen=True, array_like=True):
             visitors = _with(visitors, event)
         if visitors is self.visitors and (first_s, last_s) == (self.first_s, self.last_s):
             return self
-        return AccountRecord(first_s, last_s, visitors)
+        return AccountRecord(first_s, last_s, visitors, self.activity)
 
     def without_event(self, event: PairEvent, others: Sequence[PairEvent], *, is_all: bool) -> AccountRecord | None:
         """Return the record without an event that was moved to another account; `None` if nothing is left. `others`:
@@ -115,27 +156,34 @@ class AccountRecord(msgspec.Struct, frozen=True, array_like=True):
             left = (_reduced(known, event, own, is_all=is_all),) if has_more else ()
             visitors = (*(each for each in visitors if each is not known), *left)
         if not is_first:
-            return AccountRecord(self.first_s, self.last_s, visitors)
+            return AccountRecord(self.first_s, self.last_s, visitors, self.activity)
         first = min(others, key=lambda other: other.at_s)
-        return AccountRecord(first.at_s, self.last_s, tuple(each.as_first(first.visitor) for each in visitors))
+        visitors = tuple(each.as_first(first.visitor) for each in visitors)
+        return AccountRecord(first.at_s, self.last_s, visitors, self.activity)
 
     def without(self, visitors: frozenset[int]) -> AccountRecord | None:
         """Return the record without these visitors, which are erased; the same object if it has none of them, and
         `None` if they were all that it had.
         """
         left = tuple(known for known in self.visitors if known.visitor not in visitors)
+        activity = self.activity
+        for gone in visitors.intersection(activity.others[0].ids):
+            activity = activity.without_others((gone, None, None))
         if len(left) == len(self.visitors):
-            return self
-        return AccountRecord(self.first_s, self.last_s, left) if left else None
+            return self if activity is self.activity else self.counting(activity)
+        return AccountRecord(self.first_s, self.last_s, left, activity) if left else None
 
-    def since(self, at_s: int) -> AccountRecord | None:
-        """Return the record without visitors that were last seen before the day of this time; `None` if the account was
-        last seen before.
+    def since(self, at_s: int, active_s: int) -> AccountRecord | None:
+        """Return the record without visitors that were last seen before the day of this time, and without a velocity
+        whose last event is from before `active_s`; `None` if the account was last seen before the day.
         """
         if self.last_s // DAY_S < at_s // DAY_S:
             return None
         left = tuple(known for known in self.visitors if known.last_s // DAY_S >= at_s // DAY_S)
-        return self if len(left) == len(self.visitors) else AccountRecord(self.first_s, self.last_s, left)
+        activity = self.activity if self.activity.last_s >= active_s else EMPTY
+        if len(left) == len(self.visitors) and activity is self.activity:
+            return self
+        return AccountRecord(self.first_s, self.last_s, left, activity)
 
 
 def first_record(event: PairEvent) -> AccountRecord:

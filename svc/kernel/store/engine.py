@@ -210,6 +210,12 @@ class Engine(Protocol):
         """
         ...
 
+    def take_turn(self) -> Callable[[], None] | None:
+        """Take the turn of processes that write the same rows (`contention.py`); return a function that ends it, `None`
+        while somebody else has it. It is no lock of the engine: others may write.
+        """
+        ...
+
     def space(self) -> Space:
         """Return the sizes and readers as they are now: asks the disk and reads every reader slot."""
         ...

@@ -66,8 +66,8 @@ class Settled(NamedTuple, Generic[T]):
     """For each job what it returned, or the exception that it raised."""
     changes: Changes
     """To be written."""
-    repeated: int
-    """Jobs that ran again."""
+    repeated: Sequence[int]
+    """Places of the jobs that ran again."""
 
 
 class _Ran(NamedTuple):
@@ -84,7 +84,7 @@ class Group(Generic[T]):
         self._commit: int | None = None
         self._ran: list[_Ran] = []
         self._sums = DecodedSums()
-        self._settled = Settled[T]([], {}, 0)
+        self._settled = Settled[T]([], {}, ())
         self.runs = 0
         """Runs of jobs in the first phase."""
 
@@ -120,7 +120,7 @@ class Group(Generic[T]):
                 self.runs += 1
             self._ran.append(ran)
             outcomes.append(_finish(ran.result, changes, state))
-        self._settled = Settled(outcomes, state.changes, 0)
+        self._settled = Settled(outcomes, state.changes, ())
         return self._settled
 
     def settle(self, writer: Writer) -> Settled[T]:
@@ -132,13 +132,14 @@ class Group(Generic[T]):
             return self._settled
         state = Overlay(writer)
         outcomes: list[T | Exception] = []
-        repeated = 0
+        repeated: list[int] = []
         for index, job in enumerate(self._jobs):
             changes = _changes_now(self._ran[index].recording, state) if self._ran else None
             if changes is not None:
                 outcomes.append(_finish(self._ran[index].result, changes, state))
                 continue
-            repeated += bool(self._ran)
+            if self._ran:
+                repeated.append(index)
             own = Overlay(state)
             outcomes.append(_finish(_outcome(partial(job, Transaction(own))), own.changes, state))
         return Settled(outcomes, state.changes, repeated)

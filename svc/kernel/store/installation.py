@@ -9,17 +9,20 @@ pepper, would refuse every key (decisions 2.11).
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from svc.kernel.access.tables import KEYS
 from svc.kernel.store.files import durable_files
-from svc.kernel.store.schema.table import Migration
+from svc.kernel.store.schema.table import Migration, Table, installed
 from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.store.steps import QUIET, Steps, counted
 from svc.kernel.store.store import Store
 from svc.kernel.store.tables import META
 from svc.kernel.values.errors import OperatorError
+
+V = TypeVar("V")
 
 
 class NewerStoreError(OperatorError):
@@ -39,15 +42,30 @@ def refuse_newer(version: int, known: int) -> None:
         )
 
 
-def migrate(transaction: Transaction, migrations: Sequence[Migration]) -> None:
+def migrate(transaction: Transaction, migrations: Sequence[Migration], steps: Steps = QUIET) -> None:
     """Run the missing migrations of the store in the caller's transaction. Version N is the result of the first N
-    migrations. Raises `NewerStoreError`.
+    migrations. `steps` gets a stage for each, of all rows of the store: a migration may scan some of them, or some
+    twice. Raises `NewerStoreError`.
     """
     version = transaction.get(META, "version") or 0
     refuse_newer(version, len(migrations))
+    watched = _Watched(transaction, steps)
     for number, migration in enumerate(migrations[version:], start=version + 1):
-        migration(transaction)
+        if version:
+            steps.stage(f"upgrading to version {number}", sum(map(transaction.writer.count, installed().names)))
+        migration(watched)
         transaction.put(META, ("version",), number)
+
+
+class _Watched(Transaction):
+    """A transaction that reports how many rows were scanned in it."""
+
+    def __init__(self, transaction: Transaction, steps: Steps) -> None:
+        super().__init__(transaction.writer)
+        self._steps = steps
+
+    def scan(self, table: Table[V], *prefix: Any, start: Any = None) -> Iterator[tuple[tuple[Any, ...], V]]:
+        return counted(super().scan(table, *prefix, start=start), self._steps)
 
 
 PEPPER_BYTES = 32

@@ -12,8 +12,9 @@ from typing import TypeVar
 
 import trio
 
+from svc.kernel.store.contention import EndTurn
 from svc.kernel.store.engine import Engine, StoreFullError, UnavailableError
-from svc.kernel.store.group import Group, Job, Write
+from svc.kernel.store.group import Group, Job, Settled, Write
 from svc.kernel.store.schema.codec import CorruptPageError
 from svc.kernel.store.schema.table import installed
 from svc.kernel.store.snapshot import Snapshot
@@ -70,7 +71,12 @@ class LocalStore(Store):
             return read(snapshot)
 
     async def write(
-        self, writes: Sequence[Write[T]], *, may_use_reserve: bool = False, urgent: bool = False
+        self,
+        writes: Sequence[Write[T]],
+        *,
+        may_use_reserve: bool = False,
+        urgent: bool = False,
+        end_turn: EndTurn | None = None,
     ) -> list[T | Exception]:
         """See `Store.write`."""
         handed_over_at = trio.current_time()
@@ -81,25 +87,33 @@ class LocalStore(Store):
             jobs = [each.job for each in writes]
             try:
                 with self.health.attempt(proves=urgent):
-                    return await self._write_group(jobs, may_use_reserve=may_use_reserve)
+                    settled = await self._write_group(jobs, may_use_reserve=may_use_reserve, end_turn=end_turn)
             except CorruptPageError:  # it ended the transaction for all jobs
                 return [await self._write_alone(job, may_use_reserve=may_use_reserve) for job in jobs]
             finally:
                 self._commits_s.observe(trio.current_time() - began_at)
+            if urgent:
+                organizations = [each.organization for each in writes]
+                self.contention.note(organizations, settled.repeated, in_turn=end_turn is not None)
+            return settled.outcomes
 
-    async def _write_group(self, jobs: Sequence[Job[T]], *, may_use_reserve: bool) -> list[T | Exception]:
+    async def _write_group(
+        self, jobs: Sequence[Job[T]], *, may_use_reserve: bool, end_turn: EndTurn | None = None
+    ) -> Settled[T]:
         group = Group(jobs)
         if not may_use_reserve:
             with closing(self.engine.read()) as reader:
                 group.run(reader)
         pause = Undisturbed()
         write = partial(self._write_now, group, may_use_reserve=may_use_reserve, inside=pause)
+        if end_turn is not None:
+            write = partial(_and_end, write, end_turn)
         return await self._run_sync(write, undisturbed=pause)
 
     async def _write_alone(self, job: Job[T], *, may_use_reserve: bool) -> T | Exception:
         """Return the outcome of a job in a commit of its own, so that a corrupt page fails only jobs that need it."""
         try:
-            (outcome,) = await self._write_group([job], may_use_reserve=may_use_reserve)
+            (outcome,) = (await self._write_group([job], may_use_reserve=may_use_reserve)).outcomes
         except (CorruptPageError, StoreFullError, UnavailableError) as error:
             return error
         return outcome
@@ -144,3 +158,11 @@ class LocalStore(Store):
     async def measured(self) -> StoreSpace:
         """See `Store.measured`."""
         return self.space()
+
+
+def _and_end(write: Callable[[], T], end: EndTurn) -> T:
+    """Write, and end the turn on the same thread: the loop may have other things to do first."""
+    try:
+        return write()
+    finally:
+        end()

@@ -16,12 +16,13 @@ from svc.kernel.store.local import LocalStore
 from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.table import Migration, installed
+from svc.kernel.store.steps import QUIET, Steps
 from svc.kernel.store.store import ReadTransaction, Store, rehearsal
 from svc.kernel.store.tables import META
 from svc.world import RunSync, wall_clock_ms
 
 
-def open_store(
+def open_store(  # noqa: PLR0913  each is a choice of its own
     location: Path | StoreUrl,
     run_sync: RunSync,
     *,
@@ -31,10 +32,11 @@ def open_store(
     upgrade: bool = True,
     now_ms: Callable[[], int] = wall_clock_ms,
     open_engine: OpenEngine | None = None,
+    steps: Steps = QUIET,
 ) -> Store:
     """Open or create the store in a directory or a database; upgrade an older one unless `upgrade` is false.
     `durable=False` skips the fsync, for stores that are thrown away. `now_ms`: the clock for the time of a commit,
-    while changes are recorded for a follower.
+    while changes are recorded for a follower. `steps` are told of an upgrade.
 
     Raises `NewerStoreError` if a later version of the service has written the store,
     `OlderStoreError`, `EngineError` and `CorruptionError`.
@@ -50,16 +52,16 @@ def open_store(
         if version < len(migrations):
             engine.open_tables(engine.tables().intersection(schema.former_tables))
         store = LocalStore(engine, run_sync, now_ms)
-        _migrate(store, migrations)
+        _migrate(store, migrations, steps)
     except BaseException:
         engine.close()
         raise
     return store
 
 
-def _migrate(store: Store, migrations: Sequence[Migration]) -> None:
+def _migrate(store: Store, migrations: Sequence[Migration], steps: Steps) -> None:
     """Migrate in place, since a migration may change every row; through memory if a follower needs the changes."""
-    job = partial(migrate, migrations=migrations)
+    job = partial(migrate, migrations=migrations, steps=steps)
     if store.is_recorded():
         store.write_one_now(job, may_use_reserve=True)
     else:

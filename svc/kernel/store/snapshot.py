@@ -176,6 +176,11 @@ class Transaction(Snapshot):
         self.writer.put(table.name, packed, encoded)
         return len(encoded)
 
+    def put_all(self, table: Table[V], keys: Iterable[tuple[Any, ...]], value: V) -> None:
+        """Insert or replace rows that have the same value, which is encoded once. Raises `StoreFullError`."""
+        body, packed = table.value.encode(value), [table.key.pack(*key) for key in keys]
+        self.writer.put_many(table.name, [(key, table.with_checksum(key, body)) for key in packed])
+
     def delete(self, table: Table[Any], *key: Any) -> bool:
         """Delete a row; return whether it existed. Raises `StoreFullError`: a delete takes pages before it
         frees any.

@@ -25,6 +25,7 @@ from typing import TypeVar
 import msgspec
 
 from svc.kernel.store import operations
+from svc.kernel.store.contention import Contention, EndTurn, TurnQueue
 from svc.kernel.store.engine import OUTSIDE, CheckDepth, Engine, StoreFullError, UnavailableError, Writer
 from svc.kernel.store.group import Group, Job, Settled, Write, write_changes
 from svc.kernel.store.snapshot import Snapshot, Transaction
@@ -116,6 +117,9 @@ class Store(ABC):
         self._full = False
         self._waits_s, self._commits_s, self._groups = Histogram(WAIT_S), Histogram(WAIT_S), Histogram(GROUPS)
         self.health = WriteHealth(elapsed_s)
+        self.contention = Contention()
+        self.turns = TurnQueue(engine.take_turn, elapsed_s)
+        """For groups with jobs of organizations that are `contention.among` them."""
 
     def close(self) -> None:
         """Close the engine. No snapshot and no write may be open."""
@@ -136,12 +140,18 @@ class Store(ABC):
 
     @abstractmethod
     async def write(
-        self, writes: Sequence[Write[T]], *, may_use_reserve: bool = False, urgent: bool = False
+        self,
+        writes: Sequence[Write[T]],
+        *,
+        may_use_reserve: bool = False,
+        urgent: bool = False,
+        end_turn: EndTurn | None = None,
     ) -> list[T | Exception]:
         """Commit the jobs together and return one outcome for each, in order: the return value of the job (of a `Late`,
         the result of `finish`), or the exception it raised. `may_use_reserve`: the jobs delete more than they add, or
-        are an operator's, and may use the space reserved for that. `urgent`: before others that wait to write. Raises
-        `StoreFullError` if nothing could be stored; any other failure of the commit means a broken machine.
+        are an operator's, and may use the space reserved for that. `urgent`: before others that wait to write.
+        `end_turn`: the caller has a turn (`contention.py`), which ends with the commit. Raises `StoreFullError` if
+        nothing could be stored; any other failure of the commit means a broken machine.
 
         In a store that several nodes share, jobs of different organizations need not wait for each other, and
         `UnavailableError` may be raised, or be the outcome of some jobs. If the lease of a job is lost, it and those
@@ -191,7 +201,7 @@ class Store(ABC):
         """Commit the jobs as `write` does, but on the calling thread, without waiting for a turn, and entirely inside
         the lock: for the command line.
         """
-        return self._write_now(Group(jobs), may_use_reserve=may_use_reserve)
+        return self._write_now(Group(jobs), may_use_reserve=may_use_reserve).outcomes
 
     def write_one_now(self, job: Job[T], *, may_use_reserve: bool = False) -> T:
         """Commit one job as `write_now` does. Return what the job returned, or raise its exception."""
@@ -199,7 +209,7 @@ class Store(ABC):
 
     def _write_now(
         self, group: Group[T], *, may_use_reserve: bool, inside: AbstractContextManager[object] = OUTSIDE
-    ) -> list[T | Exception]:
+    ) -> Settled[T]:
         settle = partial(self._settle, group)
         self._refuse_if_lost()
         try:
@@ -212,8 +222,8 @@ class Store(ABC):
         self._full = self._full and may_use_reserve
         self._commits += 1
         self._jobs += len(settled.outcomes)
-        self._repeated += settled.repeated
-        return settled.outcomes
+        self._repeated += len(settled.repeated)
+        return settled
 
     def _settle(self, group: Group[T], writer: Writer) -> Settled[T]:
         settled = group.settle(writer)

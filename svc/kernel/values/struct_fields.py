@@ -6,10 +6,10 @@ What may live here: the rules by which fields of records become fields of other 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -25,13 +25,15 @@ def body_of(body: type[B], *records: msgspec.Struct, **others: Any) -> B:
     that no record has in the form of the body. `created_at` is written from `created_at_ms` (RFC 3339). `None` is left
     out if the field is optional, else `null`. Raises `TypeError` if a required field is missing.
     """
-    fields = {
-        name: value if shape is None or value is None else shape(value)
-        for record in records
-        for name, read, shape, nothing in _plan(body, type(record))
-        if name not in others and ((value := read(record)) is not None or nothing is not UNSET)
-    }
-    return body(**fields, **others)
+    fields: dict[str, Any] = {}
+    for record in records:
+        plan, read = _plan(body, type(record))
+        for (name, shape, nothing), value in zip(plan, read(record), strict=True):
+            if value is not None:
+                fields[name] = value if shape is None else shape(value)
+            elif nothing is not UNSET:
+                fields[name] = None
+    return body(**(fields | others))
 
 
 def record_of(kind: type[B], *records: msgspec.Struct, **others: Any) -> B:
@@ -70,21 +72,34 @@ def sent(value: T | UnsetType) -> T | None:
     return None if value is UNSET else value
 
 
+class _Planned(NamedTuple):
+    """A field of a body."""
+
+    name: str
+    shape: Callable[[Any], Any] | None
+    """How it is written; `None` = as it is."""
+    nothing: Any
+    """Its default."""
+
+
 @cache
 def _plan(
     body: type[msgspec.Struct], record: type[msgspec.Struct]
-) -> tuple[tuple[str, Callable[[Any], Any], Callable[[Any], Any] | None, Any], ...]:
-    """Return (name, how to read it, how to write it or `None`, default) of each body field that the record has."""
+) -> tuple[tuple[_Planned, ...], Callable[[Any], tuple[Any, ...]]]:
+    """Return the fields of the body that the record has, and what reads them all."""
     known = _known(record)
-    return tuple(
-        (
-            (field.name, attrgetter(field.name), None, field.default)
-            if field.name in known
-            else (field.name, attrgetter(f"{field.name}_ms"), timestamp, field.default)
-        )
-        for field in msgspec.structs.fields(body)
-        if field.name in known or f"{field.name}_ms" in known
-    )
+    fields = [field for field in msgspec.structs.fields(body) if {field.name, f"{field.name}_ms"} & known]
+    names = [field.name if field.name in known else f"{field.name}_ms" for field in fields]
+    shapes = [None if field.name in known else timestamp for field in fields]
+    planned = tuple(_Planned(field.name, shape, field.default) for field, shape in zip(fields, shapes, strict=True))
+    return planned, _reader(names)
+
+
+def _reader(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
+    """Return what reads these fields of a record."""
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda value: tuple(getattr(value, name) for name in names)
 
 
 @cache
@@ -94,9 +109,7 @@ def _shared(
     """Return the fields of `kind` that the record has, and what reads them all."""
     known = _known(record)
     names = tuple(name for name in kind.__struct_fields__ if name in known)
-    if len(names) > 1:
-        return names, attrgetter(*names)
-    return names, lambda value: tuple(getattr(value, name) for name in names)
+    return names, _reader(names)
 
 
 def _known(record: type[msgspec.Struct]) -> set[str]:

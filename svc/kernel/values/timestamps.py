@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
@@ -16,8 +17,13 @@ _TIMESTAMP = re.compile(
 def timestamp(at_ms: int) -> str:
     """Return a time (Unix ms) in RFC 3339, UTC with milliseconds and `Z` (decisions 1.2)."""
     seconds, milliseconds = divmod(at_ms, 1000)
-    moment = datetime.fromtimestamp(seconds, UTC)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{milliseconds:03}Z"
+    return f"{_second(seconds)}.{milliseconds:03}Z"
+
+
+@lru_cache(maxsize=64)
+def _second(seconds: int) -> str:
+    """Return a second without its zone: what is written at one time mostly says that time, more than once."""
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}"
 
 
 def unix_ms(at: datetime) -> int:

@@ -12,6 +12,8 @@ import pytest
 
 from svc.features.lists.jobs import NewEntry, add_entries
 from svc.features.lists.lists import first_list_id
+from svc.features.lists.queries import AskedLists
+from svc.features.lists.tables import FILLED_LISTS, LISTED
 from svc.features.organizations.jobs import create_organization
 from svc.features.schema import SCHEMA
 from svc.features.tables import TABLES
@@ -343,14 +345,18 @@ def test_the_upgrade_to_version_8_clears_the_second_rows_of_lists(url: StoreUrl)
         assert snapshot.count(marks) == 0
 
 
-def test_the_upgrade_to_version_9_names_the_lists_that_have_entries(url: StoreUrl):
+def test_an_upgrade_tells_rules_of_the_lists_that_have_entries(url: StoreUrl):
     def as_before(transaction: Transaction) -> None:
         create_organization(transaction, organization_id="org_x", name="x", now_ms=0, rate_limit_per_s=0)
         add_entries(transaction, 1, first_list_id(1, "blocked_accounts"), [NewEntry("user-1")], 0)
         owner = msgspec.structs.replace(organization(transaction, 1), filled_lists=())
         transaction.put(ORGANIZATIONS, (1,), owner)
+        transaction.clear(FILLED_LISTS)
+        transaction.clear(LISTED)
 
     with closing(open_store(url, inline, migrations=SCHEMA.migrations[:8])) as store:
         assert store.write_now([as_before]) == [None]
     with closing(open_store(url, inline)) as store, store.read() as snapshot:
-        assert organization(snapshot, 1).filled_lists == ("blocked_accounts",)
+        owner = organization(snapshot, 1)
+        assert owner.filled_lists == ("blocked_accounts",)
+        assert AskedLists(snapshot, owner, lambda _: "user-1", 0)("blocked_accounts")

@@ -1,7 +1,8 @@
 """Conditions: compiled from text, with what they name and what they may cost (decisions 13.4).
 
 What may live here: text -> `Condition`. The language is in `language.py`, its checked tree in `tree.py`; whether
-literals can be used is said in `literals.py`, what a tree costs in `cost.py`, what it comes to in `evaluators.py`.
+literals can be used is said in `literals.py`, what a tree costs in `cost.py`, what it comes to in `evaluators.py` and
+`compiler.py`.
 
 A condition is either compiled to be saved, and refused where it cannot be used, or as one that was saved, maybe by an
 earlier version: then what cannot be evaluated any more fails, and is counted as an error of its rule.
@@ -9,18 +10,25 @@ earlier version: then what cannot be evaluated any more fails, and is counted as
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from svc.features.rules.language.compiler import compiled_evaluator
 from svc.features.rules.language.cost import BUDGET, UNITS_A_MS, in_ms, units_of
 from svc.features.rules.language.evaluators import evaluator, failing, is_known
 from svc.features.rules.language.language import MAX_LENGTH, VARIABLES, ConditionError, checked_tree
 from svc.features.rules.language.literals import PatternError, faults, read_pattern, readable
 from svc.features.rules.language.tree import Node, Type, called
-from svc.features.rules.language.values import Evaluation, EvaluationError, Evaluator, TooExpensiveError
+from svc.features.rules.language.values import Evaluation, EvaluationError, TooExpensiveError
 
+COMPILED_UNITS: Final = 200
+"""Of a condition that is compiled, at most: one whose evaluation fails is evaluated twice."""
 OVER_BUDGET: Final = "ask fewer questions of long texts and of lists, in shorter patterns"
+
+
+FAILURES: Final = (EvaluationError, TooExpensiveError)
+"""An evaluation without a result, in words."""
 
 
 class Condition(NamedTuple):
@@ -28,7 +36,8 @@ class Condition(NamedTuple):
 
     tree: Node | None
     """`None` of one that was saved: only who saves or tries it asks."""
-    evaluate: Evaluator
+    evaluate: Callable[[Evaluation], bool]
+    """Returns whether it is true of an event. Raises `FAILURES`, and what the evaluation's `in_list` raises."""
     names: frozenset[str]
     """The variables that it names: those of `VARIABLES`."""
     lists: frozenset[str]
@@ -43,12 +52,9 @@ class Condition(NamedTuple):
         evaluation's `in_list` raises.
         """
         try:
-            found = self.evaluate(evaluation)
-        except EvaluationError as error:
+            return self.evaluate(evaluation)
+        except FAILURES as error:
             return str(error)
-        except TooExpensiveError:
-            return "it has used up its share of time"
-        return found if isinstance(found, bool) else "its value is neither true nor false"
 
 
 def compiled(text: str) -> Condition:
@@ -132,8 +138,11 @@ when it is asked.
 
 def _condition(tree: Node) -> Condition:
     tree = readable(tree)
-    lists = frozenset(_literals("in_list", tree))
-    return Condition(tree, evaluator(tree), variables_in(tree), lists, units_of(tree), _is_any_of_lists(tree))
+    lists, units = frozenset(_literals("in_list", tree)), units_of(tree)
+    evaluate = (compiled_evaluator if units <= COMPILED_UNITS else evaluator)(tree)
+    if tree.type.name != "bool":  # one that an earlier version saved
+        evaluate = failing("its value is neither true nor false")
+    return Condition(tree, evaluate, variables_in(tree), lists, units, _is_any_of_lists(tree))
 
 
 def variables_in(tree: Node) -> frozenset[str]:

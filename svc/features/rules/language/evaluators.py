@@ -20,7 +20,6 @@ from svc.features.rules.language.tree import Node
 from svc.features.rules.language.values import (
     FIELDS,
     FUNCTIONS,
-    AbsentError,
     Evaluation,
     EvaluationError,
     Evaluator,
@@ -59,6 +58,13 @@ def is_known(node: Node) -> bool:
             (overload, _COUNTED),
         )
     )
+
+
+def is_of_values(node: Node) -> bool:
+    """Return whether a node is a call of a function that needs the values of its arguments, and nothing else."""
+    overload = node.overload
+    is_other = node.name in _SPECIAL or overload in _BY_LITERAL or overload in _COUNTED
+    return node.kind == "call" and overload in FUNCTIONS and not is_other and len(node.parts) in (1, 2)
 
 
 STRING_UNITS: Final = 100
@@ -157,13 +163,7 @@ def _constant(value: Any) -> Evaluator:
 
 
 def _variable(name: str) -> Evaluator:
-    def read(of: Evaluation) -> Any:
-        value = of.values[name]
-        if value is None:
-            raise AbsentError(f"the event has no {name}")
-        return value
-
-    return read
+    return lambda of: of.values[name]
 
 
 def _element(place: int) -> Evaluator:
@@ -252,7 +252,7 @@ def _read_once(build: Callable[..., Evaluator], node: Node, *parts: Evaluator) -
 
 def _present(node: Node) -> Evaluator:
     name = node.parts[0].value
-    return lambda of: of.values[name] is not None
+    return lambda of: of.values.has(name)
 
 
 def _in_named_list(node: Node) -> Evaluator:

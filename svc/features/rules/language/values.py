@@ -329,17 +329,28 @@ class AbsentError(EvaluationError):
 class TooExpensiveError(Exception):
     """An evaluation that has used up its units. Nothing absorbs it."""
 
+    def __init__(self) -> None:
+        super().__init__("it has used up its share of time")
+
 
 class Values(dict[str, Any]):
-    """Variables of an event, each read when it is first asked for; `None` = it has no value."""
+    """Variables of an event, each read when it is first asked for. `read` returns `None` for one without a value."""
 
     def __init__(self, read: Callable[[str], Any]) -> None:
         super().__init__()
         self._read = read
 
     def __missing__(self, name: str) -> Any:
-        value = self[name] = self._read(name)
+        """Return the value of a variable. Raises `AbsentError`."""
+        value = self._read(name)
+        if value is None:
+            raise AbsentError(f"the event has no {name}")
+        self[name] = value
         return value
+
+    def has(self, name: str) -> bool:
+        """Return whether the event has a value of this variable."""
+        return name in self or self._read(name) is not None
 
 
 class Evaluation:

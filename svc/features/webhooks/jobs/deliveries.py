@@ -66,6 +66,7 @@ from svc.identify.records import Event
 from svc.kernel.net.trace_context import TraceContext
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.tenants.organization import Organization
 from svc.kernel.tenants.queries import organization as find_organization
 from svc.kernel.values.partitions import EndpointKey
 
@@ -160,19 +161,22 @@ def enqueue_about(  # noqa: PLR0913  an event, field by field
 
 
 def enqueue_identification(
-    transaction: Transaction, submission: Submission, event: Event, threshold: int, endpoints: Sequence[Registered]
+    transaction: Transaction,
+    owner: Organization,
+    submission: Submission,
+    event: Event,
+    threshold: int,
+    endpoints: Sequence[Registered],
 ) -> tuple[EndpointKey, ...]:
     """Queue `identification.completed`, and `visitor.suspect` if the score reaches the threshold (decisions 8.9), for
     those of `endpoints` that subscribe to it. Return the endpoint queues to wake after the commit. `endpoints`: the
-    result of `identification_receivers`.
+    result of `identification_receivers`; `owner`: the organization.
 
-    It costs one read if there are any endpoints, one row for each event, and two for each endpoint that it goes to: 42
-    rows at most.
+    It writes one row for each event, and two for each endpoint that it goes to: 42 rows at most.
     """
     if not endpoints:
         return ()
     number, request_id = submission.organization, submission.request_id
-    public_id = find_organization(transaction, number).id
     environment = webhook_environment(submission.environment)
     queues: set[EndpointKey] = set()
     for event_type in identification_types(event, threshold):
@@ -180,7 +184,7 @@ def enqueue_identification(
         if to:
             data = OF_IDENTIFICATION[event_type].data(event, request_id, threshold)
             event_id = identification_event_id(event_type, request_id)
-            sealed = seal(event_id, event_type, environment, public_id, data, submission.at_ms, submission.trace)
+            sealed = seal(event_id, event_type, environment, owner.id, data, submission.at_ms, submission.trace)
             queues.update(_queue(transaction, number, event_id, sealed, to))
     return tuple(sorted(queues))
 
@@ -350,8 +354,10 @@ def _queue(
     transaction: Transaction, number: int, event_id: UUID, event: WebhookEvent, to: Sequence[Registered]
 ) -> tuple[EndpointKey, ...]:
     transaction.put(WEBHOOK_EVENTS, (number, event_id.bytes), event)
-    for queue, _ in to:
-        open_delivery(transaction, queue, DeliveryKey(event_id.bytes, "auto"), event.created_at_ms)
+    raw_id, at_ms = event_id.bytes, event.created_at_ms
+    delivery, auto = Delivery("pending", 0, at_ms, at_ms), DELIVERY_KINDS.index("auto")
+    transaction.put_all(DELIVERIES, [(*queue, raw_id, auto) for queue, _ in to], delivery)
+    transaction.put_all(DUE, [(*queue, at_ms, raw_id, auto) for queue, _ in to], b"")
     return tuple(queue for queue, _ in to)
 
 

@@ -4,7 +4,7 @@ A filter is evaluated in the transaction in which the event happens, so that wha
 neither be redelivered nor recovered. One whose evaluation fails holds the event back, as a rule does not match then.
 
 Bounds: endpoints without a filter cost nothing here. Ten with one read what their conditions name of the event once,
-and the lists that they name, of which each is looked up once for an event, with the rules.
+and the rows of lists that the rules have not read yet.
 """
 
 from __future__ import annotations
@@ -45,18 +45,15 @@ def receivers(subscribed: Iterable[Registered], facts: Facts) -> Receivers:
 
 
 def identification_receivers(snapshot: Snapshot, number: int, facts: Facts, threshold: int) -> Receivers:
-    """Return the endpoints to which an identification is sent. It costs one range read of at most ten endpoints; for
-    the cost of filters see the module.
+    """Return the endpoints to which an identification is sent. At most ten endpoints are read; for the cost of filters
+    see the module.
     """
+    known = endpoints_of(snapshot, number)
+    if not known:
+        return NOBODY
     environment, types = webhook_environment(facts.event.environment), identification_types(facts.event, threshold)
-    return receivers(
-        (
-            found
-            for found in endpoints_of(snapshot, number)
-            if any(subscribes(found.endpoint, environment, event_type) for event_type in types)
-        ),
-        facts,
-    )
+    subscribed = [each for each in known if any(subscribes(each.endpoint, environment, name) for name in types)]
+    return receivers(subscribed, facts)
 
 
 def identification_types(event: Event, threshold: int) -> tuple[EventType, ...]:

@@ -135,6 +135,12 @@ class Lock:
             return False
         return True
 
+    def close(self) -> None:
+        """Close the file, and so give the lock up. A second call does nothing."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
     def content(self) -> bytes:
         """Return what the process that holds the lock wrote, at most 4 KiB."""
         return os.pread(self._descriptor, 4096, 0)
@@ -156,10 +162,11 @@ def locked(path: Path) -> Generator[Lock]:
         if error.errno == errno.ELOOP:
             raise DirectoryError(f"{path} is a symbolic link, and a lock file must not be one: remove it") from error
         raise DirectoryError(f"cannot write {path}: {error.strerror}") from error
+    lock = Lock(descriptor)
     try:
-        yield Lock(descriptor)
+        yield lock
     finally:
-        os.close(descriptor)
+        lock.close()
 
 
 @contextmanager

@@ -24,6 +24,7 @@ from svc.kernel.store.engine import (
     StoreFullError,
     Writer,
 )
+from svc.kernel.store.files.durable_files import Lock
 from svc.kernel.store.lmdb import witness
 from svc.kernel.store.lmdb.environment import (
     DEFAULT_MAP_BYTES,
@@ -188,6 +189,18 @@ class LmdbEngine:
                 raise EngineError(str(found)) from error
             raise
         return result
+
+    def take_turn(self) -> Callable[[], None] | None:
+        """See `Engine.take_turn`: an flock on the store's file, which LMDB does not use."""
+        try:
+            descriptor = os.open(self._file, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return None  # what is wrong with the file, the write says
+        lock = Lock(descriptor)
+        if lock.acquire():
+            return lock.close
+        lock.close()
+        return None
 
     def space(self) -> Space:
         """See `Engine.space`. Free pages inside the file count as used, since LMDB gives none back to the disk."""

@@ -105,6 +105,10 @@ class PostgresqlEngine:
         """See `Engine.why_stalled`."""
         return "the database does not respond"
 
+    def take_turn(self) -> Callable[[], None] | None:
+        """See `Engine.take_turn`: programs that have this engine write alone, or little."""
+        return _no_turn
+
     def write(
         self,
         group: Callable[[Writer], T],
@@ -398,6 +402,9 @@ class PostgresqlWriter(PostgresqlReader):
             if error.state == DISK_FULL:
                 raise StoreFullError(str(error)) from error
             raise
+
+
+def _no_turn() -> None: ...
 
 
 def _names_in(tables: Result) -> set[str]:

@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 import msgspec
 import trio
 
+from svc.kernel.store.contention import EndTurn
 from svc.kernel.store.engine import EngineError, StoreFullError, UnavailableError
 from svc.kernel.store.group import Hint, Job, LeaseEpoch, LeaseLostError, Write
 from svc.kernel.store.overlay import Raw
@@ -176,13 +177,18 @@ class PostgresqlStore(Store):
         raise EngineError(f"a query has fetched {MAX_FETCHES} times, and asks for more")
 
     async def write(
-        self, writes: Sequence[Write[T]], *, may_use_reserve: bool = False, urgent: bool = False
+        self,
+        writes: Sequence[Write[T]],
+        *,
+        may_use_reserve: bool = False,
+        urgent: bool = False,
+        end_turn: EndTurn | None = None,
     ) -> list[T | Exception]:
         """See `Store.write`. Jobs of one organization are committed together; if there are several organizations, the
         exception of a commit is the outcome of its jobs. If a job has no organization, all jobs form one group, whose
         fences are determined by running it.
         """
-        del may_use_reserve
+        del may_use_reserve, end_turn
         positions: defaultdict[int, list[int]] = defaultdict(list)
         for position, write in enumerate(writes):
             if write.organization is None:

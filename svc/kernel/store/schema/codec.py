@@ -16,7 +16,6 @@ import re
 import struct
 from collections import namedtuple
 from collections.abc import Callable
-from functools import lru_cache
 from operator import itemgetter
 from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar, cast
 
@@ -136,15 +135,14 @@ class Value(Protocol[V]):
 
 class Record(Generic[V]):
     """CBOR of an `array_like` msgspec struct. Fields may be appended with defaults, never moved. `remembered`: the
-    number of decoded records that are cached by their bytes, for small tables of frozen structs that every request
-    reads.
+    number of decoded records that the table caches by key and bytes, for small tables of frozen structs that every
+    request reads.
     """
 
     def __init__(self, kind: type[V], *, remembered: int = 0) -> None:
         self._kind = kind
         self.fields: tuple[str, ...] = getattr(kind, "__struct_fields__", ())
-        if remembered:
-            self.decode = lru_cache(maxsize=remembered)(self.decode)
+        self.remembered = remembered
 
     def encode(self, value: V) -> bytes:
         """Return the record as CBOR (RFC 8949): an array of the fields in their order."""

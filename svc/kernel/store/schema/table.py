@@ -169,12 +169,28 @@ class Table(Generic[V]):
         body = self.value.encode(value)
         return crc32(body, crc32(key, self._seed)).to_bytes(4) + body
 
+    def with_checksum(self, key: bytes, body: bytes) -> bytes:
+        """Return the bytes to store of a value that is encoded."""
+        return crc32(body, crc32(key, self._seed)).to_bytes(4) + body
+
     def decode(self, key: bytes, raw: bytes) -> V:
         """Return the value that was stored under the packed key. Raises `CorruptionError`."""
+        if self._remembered:  # bytes that are those of the last time need no check
+            known = self._known.get(key)
+            if known is not None and known[0] == raw:
+                return known[1]
         body = raw[4:]
         if crc32(body, crc32(key, self._seed)).to_bytes(4) != raw[:4]:  # inlined: every read of a row passes here
             raise self._corrupt(key)
-        return self.value.decode(body)
+        value = self.value.decode(body)
+        if self._remembered:
+            self._remember(key, raw, value)
+        return value
+
+    def _remember(self, key: bytes, raw: bytes, value: V) -> None:
+        if len(self._known) >= self._remembered:
+            self._known.clear()
+        self._known[key] = raw, value
 
     def verify_checksum(self, key: bytes, raw: bytes) -> bytes:
         """Return the value's bytes without the checksum. Raises `CorruptionError` if they or the key are not what was
@@ -187,6 +203,15 @@ class Table(Generic[V]):
 
     def _corrupt(self, key: bytes) -> CorruptionError:
         return CorruptionError(f"a row of {self.name} fails its check: {key.hex()}")
+
+    @cached_property
+    def _known(self) -> dict[bytes, tuple[bytes, V]]:
+        """By packed key, the bytes that were decoded last and their value (`Record.remembered`)."""
+        return {}
+
+    @cached_property
+    def _remembered(self) -> int:
+        return self.value.remembered if isinstance(self.value, Record) else 0
 
     @cached_property
     def _seed(self) -> int:

@@ -42,7 +42,7 @@ READING = {
     "check", "signals", "openapi", "collection", "webhook listen", "webhook verify", "backup",
     "restore", "inspect tables", "inspect readers", "inspect rows", "inspect request", "inspect visitor",
     "store compact", "store move", "store rebuild-indexes", "docs", "data sources", "data update",
-    "events list", "events get", "events tail",
+    "events list", "events count", "events get", "events tail", "rule proposals",
     "export events", "export visitor", "visitor show", "visitor list", "visitor export",
     "account show", "account list", "completion", "config check",
     "doctor", "retention confirm", "list list", "list export", "rule show", "rule export", "rule history",

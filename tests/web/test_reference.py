@@ -28,7 +28,7 @@ SHOWN = tuple(route for route in API if BASE in route.under)
 """The operations of the reference: those of the console have a document of their own (decisions 9.2)."""
 MADE_UP = {
     "request_id", "proxy_credential_id", "key_id", "webhook_id", "visitor_id", "account_id", "list_id", "review_id",
-    "note_id", "member_id",
+    "note_id", "member_id", "proposal_id", "view_id",
 }  # fmt: skip
 """Parameters whose value in a sample is an example, of which the service knows nothing."""
 WITH_MADE_UP_BODY = {

@@ -34,7 +34,7 @@ async function go(on, hash, title) {
 }
 async function enter(on, invitation) {
   await on.goto(invitation);
-  await says(on, "You are invited");
+  await on.waitForSelector("[name=password]");
   await on.type("[name=password]", PASSWORD);
   await on.type("[name=again]", PASSWORD);
   await on.keyboard.press("Enter");

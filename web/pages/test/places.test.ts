@@ -45,7 +45,7 @@ describe("places in the address", () => {
 
   it("names the owner of a session", () => {
     const of = { organization: { id: "o", name: "shop" }, region: "us", expires_at: "", idle_minutes: 30 };
-    const member = { ...of, role: "viewer", member: { id: "mem_1", email: "a@b.cd", name: "Ada", role: "viewer", has_totp: false, has_password: true } } as const;
+    const member = { ...of, role: "viewer", member: { id: "mem_1", email: "a@b.cd", name: "Ada", role: "viewer", has_totp: false, has_password: true, recovery_codes_left: 0 } } as const;
     const key = { ...of, role: "admin", key: { id: "key_1", name: "robot", role: "admin", last4: "x7Qa" } } as const;
     expect([who(member), who(key)]).toEqual(["Ada, viewer", "robot …x7Qa, admin"]);
     expect([ownerOf(member), ownerOf(key)]).toEqual(["mem_1", "key_1"]);

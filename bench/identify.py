@@ -8,10 +8,10 @@ own, fresh idempotency keys. Reports are `small` ones of the web SDK after gzip,
 server runs alone, for each measurement on a store of its own.
 
     python -m bench.identify [--workers 1...] [--peer PYTHON] [--before DIR] [--report small|large|made-up]
-        [--seconds 6.0] [--rounds 3] [--devices 5000] [--returning 0.7] [--without-tokens]
+        [--seconds 6.0] [--rounds 3] [--devices 5000] [--returning 0.7] [--without-tokens] [--one-network]
 
-Many workers: `--workers 1 2`. `--without-tokens`: reports without a client token, not for the peer. The peer needs a
-Python with its libraries, and the programs of PostgreSQL:
+Many workers: `--workers 1 2`. `--without-tokens`: reports without a client token, not for the peer. `--one-network`:
+made-up reports from one address (ADR 217). The peer needs a Python with its libraries, and the programs of PostgreSQL:
 
     python3 -m venv /tmp/peer && /tmp/peer/bin/pip install -r bench/peer/requirements.txt
 
@@ -33,7 +33,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench.load import CLIENTS, own_address, requests, run
+from bench.load import CLIENTS, one_address, own_address, requests, run
 from bench.measures import cpu_s, family, memory_mib
 from bench.reports import Kind
 from bench.sdk_visits import SdkVisits
@@ -96,12 +96,13 @@ class Visits(NamedTuple):
     """Of an API key, a seed, and the share of devices that came before."""
 
     @classmethod
-    def of(cls, kind: Kind, devices: int, *, token: bool) -> Visits:
+    def of(cls, kind: Kind, devices: int, *, token: bool, one_network: bool = False) -> Visits:
         """Of so many devices, with their client tokens or without."""
-        if kind == "made-up":
+        if kind == "made-up" or one_network:
+            address = one_address if one_network else own_address
             bodies = [report_body(number, token=token) for number in range(devices)]
             said = f"bodies of {statistics.mean(map(len, bodies)):.0f} bytes"
-            return cls(said, lambda key, seed, share: requests(key, bodies, seed, own_address, share))
+            return cls(said, lambda key, seed, share: requests(key, bodies, seed, address, share))
         sdk = SdkVisits(devices, kind, token=token)
         sent, read = sdk.body_bytes
         return cls(f"bodies of {sent:.0f} bytes, {read:.0f} after gzip is undone", sdk.returning)
@@ -109,7 +110,7 @@ class Visits(NamedTuple):
 
 def main() -> None:
     given = read_options(__doc__)
-    visits = Visits.of(given.report, given.devices, token=not given.without_tokens)
+    visits = Visits.of(given.report, given.devices, token=not given.without_tokens, one_network=given.one_network)
     print(
         f"{CLIENTS} clients, {visits.said}, {given.returning:.0%} returns, "
         f"{given.rounds} rounds of {given.seconds:g} s each\n"

@@ -113,16 +113,8 @@ def fill(directory: Path, visitors: int, events: int, options: argparse.Namespac
     """A store of this size."""
     began = time.perf_counter()
     devices = round(1.1 * options.returning * options.group * (options.groups + WARM_UP))
-    visits = Visits(
-        directory,
-        visitors,
-        events,
-        devices,
-        seed=options.seed,
-        in_time=not options.random_ids,
-        web_sdk=options.web_sdk,
-        accounts=options.accounts,
-    )
+    given = {"seed": options.seed, "in_time": not options.random_ids, "web_sdk": options.web_sdk}
+    visits = Visits(directory, visitors, events, devices, **given, accounts=options.accounts)
     print(f"{visitors:,} visitors and {events:,} events made in {time.perf_counter() - began:.0f} s", flush=True)
     return visits
 

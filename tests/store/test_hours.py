@@ -12,7 +12,7 @@ import pytest
 from svc.features.checks.invariants import violations
 from svc.features.erasure.visitors import purge_event
 from svc.identify.events.hour_counts import NOTHING, HourCounts
-from svc.identify.queries.events import hours
+from svc.identify.queries.hours import hours
 from svc.identify.tables import HOURS
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.values.fields import ENVIRONMENTS

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import islice, takewhile
 from typing import NamedTuple
 
-from svc.identify.queries.events import hours
+from svc.identify.queries.hours import hours
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants.billing import WARNED_DAYS, Credit, LedgerEntry, credit_outlook
 from svc.kernel.tenants.queries import balance, organization

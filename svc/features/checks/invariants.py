@@ -24,7 +24,7 @@ from svc.features.registry import FEATURES
 from svc.features.tables import TABLES
 from svc.identify.checks.index import index_faults
 from svc.identify.events.hour_counts import NOTHING, HourCounts
-from svc.identify.queries.events import HourKey, hour_key
+from svc.identify.queries.hours import HourKey, hour_key
 from svc.identify.recording.visitors import counted
 from svc.identify.records import Event
 from svc.identify.tables import (

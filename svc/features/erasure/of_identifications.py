@@ -12,7 +12,7 @@ from svc.identify.history.activity import AddressActivity
 from svc.identify.index.digests import digests
 from svc.identify.index.queries import rows_of
 from svc.identify.matching.blocks import Block
-from svc.identify.queries.events import hour_key
+from svc.identify.queries.hours import hour_key
 from svc.identify.queries.velocity import address_keys, event_subjects
 from svc.identify.recording.proofs import keys_of
 from svc.identify.recording.velocity import own_part

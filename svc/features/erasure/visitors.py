@@ -39,7 +39,8 @@ from svc.identify.matching import Visitor
 from svc.identify.matching.blocks import Block, BlockKey, attribute_keys, exact_key, network_key, token_key
 from svc.identify.model import Network, RequestFacts
 from svc.identify.queries.event_changes import note_change
-from svc.identify.queries.events import feed_time_ms, uncount
+from svc.identify.queries.events import feed_time_ms
+from svc.identify.queries.hours import uncount
 from svc.identify.queries.velocity import event_subjects, is_counted
 from svc.identify.recording.proofs import has_keys, purge_attested_keys, purge_browser_keys
 from svc.identify.recording.velocity import forget_in_history, forget_visitor

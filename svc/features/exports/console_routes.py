@@ -31,7 +31,7 @@ from svc.http.route import Call, Outcome, Route, Services, Stream, console_route
 from svc.identify.events.hour_counts import HourCounts, sum_of
 from svc.identify.events.listing import Filters, Listing, Resume, read_filters, read_window
 from svc.identify.queries import events
-from svc.identify.queries.events import hours
+from svc.identify.queries.hours import hours
 from svc.identify.records import Event
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.fields import Environment

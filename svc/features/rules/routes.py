@@ -32,7 +32,8 @@ from svc.http.route import ORGANIZATION, Call, Route, Services
 from svc.identify.events.hour_counts import matched_rules
 from svc.identify.model import Decision, RuleAction
 from svc.identify.queries import events
-from svc.identify.queries.events import EventPosition, hours
+from svc.identify.queries.events import EventPosition
+from svc.identify.queries.hours import hours
 from svc.identify.records import Event
 from svc.identify.velocity.counts import KINDS, EnvironmentKind, kind_of
 from svc.kernel.access.roles import may

@@ -25,7 +25,8 @@ from svc.http.route import Call, Route, Services, console_route
 from svc.http.schema import WindowEnd
 from svc.identify.events.hour_counts import HourCounts, sum_of
 from svc.identify.events.listing import Listing, read_window
-from svc.identify.queries.events import NOTHING_BEHIND, hours, scan_action_counts
+from svc.identify.queries.events import NOTHING_BEHIND, scan_action_counts
+from svc.identify.queries.hours import hours
 from svc.identify.scoring.signals import SignalName
 from svc.kernel.values.fields import TIME_FORM, Timestamp, about
 from svc.kernel.values.ids import DAY_MS, HOUR_MS

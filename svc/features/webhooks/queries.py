@@ -40,7 +40,7 @@ from svc.features.webhooks.tables import (
     REMOVED_ENDPOINTS,
     WEBHOOK_EVENTS,
 )
-from svc.identify.queries.events import hours
+from svc.identify.queries.hours import hours
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot, all_present

@@ -21,7 +21,8 @@ from svc.identify.events.hour_counts import NOTHING, HourCounts
 from svc.identify.events.segments import Digests, Run, Slots, cut, joined, of_one, position
 from svc.identify.index.digests import digests
 from svc.identify.index.queries import FIRST, SLOTS, SMALL, Scope, delete_run, holder, read_run, scope_of, write_run
-from svc.identify.queries.events import HourKey, event_if_readable, hour_key
+from svc.identify.queries.events import event_if_readable
+from svc.identify.queries.hours import HourKey, hour_key
 from svc.identify.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS, HOURS, LATE_EVENTS
 from svc.kernel.store import operations
 from svc.kernel.store.schema.codec import CorruptionError

@@ -17,19 +17,19 @@ from uuid import UUID
 import msgspec
 
 from svc.identify.events.event_row import EventBody, UnreadableEventBody, event_row, unreadable_event_row
-from svc.identify.events.hour_counts import NOTHING, HourCounts, hour_of
 from svc.identify.events.listing import EVERYTHING, Filters, Listing, Position, Resume
 from svc.identify.index import queries as event_index
 from svc.identify.index.digests import Wanted, digest_of, wanted
 from svc.identify.index.queries import Scope, Search, is_indexed, scope_of
 from svc.identify.index.tally_queries import tallies
+from svc.identify.queries import hours
 from svc.identify.queries.event_changes import note_change
 from svc.identify.records import DeferredReport, Document, Event
-from svc.identify.tables import DEFERRED_REPORTS, DOCUMENTS, EVENTS, FEED_CLOSED, HOURS, WEIGHTS_SNAPSHOTS
+from svc.identify.tables import DEFERRED_REPORTS, DOCUMENTS, EVENTS, FEED_CLOSED, WEIGHTS_SNAPSHOTS
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.values.fields import ENVIRONMENTS, Environment
-from svc.kernel.values.ids import HOUR_MS, made_at_ms
+from svc.kernel.values.ids import made_at_ms
 
 
 def event(snapshot: Snapshot, number: int, request_id: UUID) -> Event | None:
@@ -97,7 +97,7 @@ def put_event(transaction: Transaction, number: int, request_id: UUID, event: Ev
     event = _placed(transaction, number, event)
     transaction.put(EVENTS, (number, request_id.bytes), event)
     event_index.add(transaction, number, request_id.bytes, event)
-    count(transaction, number, event)
+    hours.count(transaction, number, event)
 
 
 def _placed(transaction: Transaction, number: int, event: Event) -> Event:
@@ -415,46 +415,3 @@ def _is_at(event_position: EventPosition, event: Event) -> bool:
 
 def _misplaced(event_position: EventPosition) -> CorruptionError:
     return CorruptionError(f"the index has request {UUID(bytes=event_position.request_id)} where it does not belong")
-
-
-HourKey = tuple[int, int, int]
-"""Organization, index of the environment, hour since 1970."""
-
-
-def hours(
-    snapshot: Snapshot, number: int, environment: Environment, from_ms: int, to_ms: int
-) -> list[tuple[int, HourCounts]]:
-    """Return (start of the hour in Unix ms, its counts) of the hours from `from_ms` to before `to_ms`, oldest first.
-    Leave out hours without events. At most one row is read for each hour.
-    """
-    environment_index, beyond = ENVIRONMENTS.index(environment), -(-to_ms // HOUR_MS)
-    found: list[tuple[int, HourCounts]] = []
-    for (_, _, hour), counts in snapshot.scan(
-        HOURS, number, environment_index, start=(number, environment_index, max(from_ms, 0) // HOUR_MS)
-    ):
-        if hour >= beyond:
-            break
-        found.append((hour * HOUR_MS, counts))
-    return found
-
-
-def hour_key(number: int, event: Event) -> HourKey:
-    """Return the key of the row whose counters include an event."""
-    return number, ENVIRONMENTS.index(event.environment), hour_of(event)
-
-
-def count(transaction: Transaction, number: int, event: Event) -> None:
-    """Add a new event to the counters of its hour."""
-    transaction.update(HOURS, hour_key(number, event), lambda counts: (counts or NOTHING).plus(event))
-
-
-def uncount(transaction: Transaction, number: int, event: Event) -> None:
-    """Subtract an event that is being deleted from the counters of its hour; delete the row with its last event."""
-    key = hour_key(number, event)
-    counts = transaction.get(HOURS, *key)
-    if counts is None:
-        return  # the store is corrupt, which must not prevent an erasure; `svc check` reports it
-    if counts.identifications == 1:
-        transaction.delete(HOURS, *key)
-    else:
-        transaction.put(HOURS, key, counts.minus(event))

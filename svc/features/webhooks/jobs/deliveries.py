@@ -173,10 +173,8 @@ def enqueue_identification(
     endpoints: Sequence[Registered],
 ) -> tuple[EndpointKey, ...]:
     """Queue `identification.completed`, and `visitor.suspect` if the score reaches the threshold (decisions 8.9), for
-    those of `endpoints` that subscribe to it; to chats that subscribe to both, the latter alone. Return the endpoint
-    queues to wake after the commit. `endpoints`: the result of `identification_receivers`; `owner`: the organization.
-
-    It writes one row for each event, and two for each endpoint that it goes to: 42 rows at most.
+    those of `endpoints` (`identification_receivers`) that subscribe to it; to chats that subscribe to both, the latter
+    alone. Return the endpoint queues to wake after the commit. An event is a row, and two for each endpoint: 42 at most.
     """
     if not endpoints:
         return ()

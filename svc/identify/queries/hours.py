@@ -1,0 +1,52 @@
+"""The counters of events by hour: read, and added to with each event."""
+
+from __future__ import annotations
+
+from svc.identify.events.hour_counts import NOTHING, HourCounts, hour_of
+from svc.identify.records import Event
+from svc.identify.tables import HOURS
+from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.values.fields import ENVIRONMENTS, Environment
+from svc.kernel.values.ids import HOUR_MS
+
+HourKey = tuple[int, int, int]
+"""Organization, index of the environment, hour since 1970."""
+
+
+def hours(
+    snapshot: Snapshot, number: int, environment: Environment, from_ms: int, to_ms: int
+) -> list[tuple[int, HourCounts]]:
+    """Return (start of the hour in Unix ms, its counts) of the hours from `from_ms` to before `to_ms`, oldest first.
+    Leave out hours without events. At most one row is read for each hour.
+    """
+    environment_index, beyond = ENVIRONMENTS.index(environment), -(-to_ms // HOUR_MS)
+    found: list[tuple[int, HourCounts]] = []
+    for (_, _, hour), counts in snapshot.scan(
+        HOURS, number, environment_index, start=(number, environment_index, max(from_ms, 0) // HOUR_MS)
+    ):
+        if hour >= beyond:
+            break
+        found.append((hour * HOUR_MS, counts))
+    return found
+
+
+def hour_key(number: int, event: Event) -> HourKey:
+    """Return the key of the row whose counters include an event."""
+    return number, ENVIRONMENTS.index(event.environment), hour_of(event)
+
+
+def count(transaction: Transaction, number: int, event: Event) -> None:
+    """Add a new event to the counters of its hour."""
+    transaction.update(HOURS, hour_key(number, event), lambda counts: (counts or NOTHING).plus(event))
+
+
+def uncount(transaction: Transaction, number: int, event: Event) -> None:
+    """Subtract an event that is being deleted from the counters of its hour; delete the row with its last event."""
+    key = hour_key(number, event)
+    counts = transaction.get(HOURS, *key)
+    if counts is None:
+        return  # the store is corrupt, which must not prevent an erasure; `svc check` reports it
+    if counts.identifications == 1:
+        transaction.delete(HOURS, *key)
+    else:
+        transaction.put(HOURS, key, counts.minus(event))

@@ -174,7 +174,7 @@ def enqueue_identification(
 ) -> tuple[EndpointKey, ...]:
     """Queue `identification.completed`, and `visitor.suspect` if the score reaches the threshold (decisions 8.9), for
     those of `endpoints` (`identification_receivers`) that subscribe to it; to chats that subscribe to both, the latter
-    alone. Return the endpoint queues to wake after the commit. It writes a row for each event, and two for each endpoint.
+    alone. Return the endpoint queues to wake after the commit. It writes a row an event, and two for each endpoint.
     """
     if not endpoints:
         return ()

@@ -141,9 +141,17 @@ LabelsOf = Callable[[Literal["visitor", "account"]], Sequence[str]]
 """What other events of a visitor or an account turned out to be, each label once."""
 
 
+class _Sources(NamedTuple):
+    """What variables are read of."""
+
+    event: Event
+    ages: Ages
+    labels: LabelsOf
+
+
 class Facts:
     """The facts about an event that conditions are evaluated on; `labels` are asked only where a condition names
-    them.
+    them. Nothing in it refers to itself: cycles are left to the garbage collector, which costs more than the rules.
     """
 
     def __init__(
@@ -155,11 +163,9 @@ class Facts:
         labels: LabelsOf,
     ) -> None:
         self.event = event
-        self.ages = ages
         self.in_list = in_list
         self.in_any_list = in_any_list
-        self.labels = labels
-        self.values = Values(partial(_value, self))
+        self.values = Values(partial(_value, _Sources(event, ages, labels)))
         """The variables, each read once, whoever asks."""
 
 
@@ -214,7 +220,7 @@ def evaluation_of(facts: Facts, units: int) -> Evaluation:
     return Evaluation(facts.values, facts.in_list, units)
 
 
-def _value(facts: Facts, name: str) -> Any:
+def _value(facts: _Sources, name: str) -> Any:
     """Return a fact; `None` for an unknown name, which conditions saved by an earlier version may have."""
     read = _VALUES.get(name)
     return None if read is None else read(facts)
@@ -236,7 +242,7 @@ def with_errors(event: Event, failed: tuple[str, ...]) -> Event:
 NOTHING_DECIDED: Final = Decided(None)
 
 
-def _velocity(facts: Facts) -> dict[str, dict[str, dict[str, int]]] | None:
+def _velocity(facts: _Sources) -> dict[str, dict[str, dict[str, int]]] | None:
     """Return all counts of velocity."""
     if facts.event.velocity is None:
         return None
@@ -257,7 +263,7 @@ def _window(counts: Counts, place: int) -> dict[str, int]:
     return {hour: first, day: second, month: third}
 
 
-def _one_window(subject: Subject, place: int, facts: Facts) -> dict[str, int] | None:
+def _one_window(subject: Subject, place: int, facts: _Sources) -> dict[str, int] | None:
     counts = None if facts.event.velocity is None else _counts(facts.event, subject)
     return None if counts is None else _window(counts, place)
 
@@ -268,7 +274,7 @@ _PLACES: Final[dict[Subject, dict[str, int]]] = {
 """Subject -> kind -> place in `Counts.others`; -1 = the events."""
 
 
-_VALUES: Final[dict[str, Callable[[Facts], Any]]] = {
+_VALUES: Final[dict[str, Callable[[_Sources], Any]]] = {
     "score": lambda facts: facts.event.verdict.suspect_score,
     "level": lambda facts: facts.event.verdict.suspect_level,
     "signals": lambda facts: [fired.signal for fired in facts.event.verdict.signals or ()],

@@ -163,6 +163,7 @@ class Facts:
         labels: LabelsOf,
     ) -> None:
         self.event = event
+        self.ages = ages
         self.in_list = in_list
         self.in_any_list = in_any_list
         self.values = Values(partial(_value, _Sources(event, ages, labels)))

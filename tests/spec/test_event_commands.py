@@ -478,6 +478,10 @@ def test_the_export_of_a_visitor_has_every_row_that_its_erasure_changes(run: Run
     erased = rows_that_erasure_changes(shop.directory, visitor_id)
     assert erased <= given
     assert {table for table, _ in given} == {table for table, _ in erased}
+    (visitor,) = exported["visitor"]["visitors"]
+    assert set(visitor["value"]["activity"]) == {"live", "history"}, "by names, and not as bytes"
+    assert visitor["value"]["activity"]["live"]["events"] != []
+    assert visitor["value"]["activity"]["history"]["addresses"] != []
     assert {"visitors", "events", "documents", "deferred_reports", "webhook_events", "webhook_due"} <= {
         table for table, _ in erased
     }

@@ -10,9 +10,17 @@ from typing import Any
 import msgspec
 
 from svc.features.schema import SCHEMA
-from svc.features.upgrade.velocity_jobs import ADDRESS_HISTORY, FORMER_ACCOUNTS, VELOCITY, VISITOR_HISTORY
+from svc.features.upgrade.velocity_jobs import (
+    ADDRESS_HISTORY,
+    FORMER_ACCOUNTS,
+    VELOCITY,
+    VISITOR_HISTORY,
+    FormerAccount,
+    FormerAddressDay,
+    FormerVisitorDay,
+)
 from svc.identify.history.activity import VisitorActivity
-from svc.identify.tables import ACCOUNTS, ADDRESSES, VISITORS
+from svc.identify.tables import ACCOUNTS, ADDRESSES, RETENTION_PASSES, VISITORS
 from svc.identify.velocity.counts import KINDS, LONGEST_S, SUBJECTS, VelocityRow
 from svc.kernel.store.lmdb.engine import LmdbEngine
 from svc.kernel.store.snapshot import Transaction
@@ -40,9 +48,8 @@ def to_version_8(transaction: Transaction) -> None:
             key = (number, period, KINDS.index(kind), SUBJECTS.index(subject), subject_id)  # pyright: ignore[reportArgumentType]
             transaction.put(VELOCITY, key, row)
 
-    def day(table: Any, key: tuple[int, int, int], history: Any) -> None:
+    def day(table: Any, kind: type[Any], key: tuple[int, int, int], history: Any) -> None:
         if history.day:
-            kind = table.value._kind
             transaction.put(table, key, kind(*(getattr(history, name) for name in kind.__struct_fields__)))
 
     for (number, visitor), record in list(transaction.scan(VISITORS)):
@@ -50,17 +57,23 @@ def to_version_8(transaction: Transaction) -> None:
         for kind in KINDS:
             row = activity.row(kind)
             put(number, row.last_s // LONGEST_S, kind, "visitor", visitor, row)
-        day(VISITOR_HISTORY, (number, activity.history.day, visitor), activity.history)
+        day(VISITOR_HISTORY, FormerVisitorDay, (number, activity.history.day, visitor), activity.history)
         transaction.put(VISITORS, (number, visitor), msgspec.structs.replace(record, activity=b""))
     for (number, kind, account), record in list(transaction.scan(ACCOUNTS)):
         row = record.activity
         put(number, row.last_s // LONGEST_S, KINDS[kind], "account", account, row)
-        former = FORMER_ACCOUNTS.value._kind(record.first_s, record.last_s, record.visitors)
+        former = FormerAccount(record.first_s, record.last_s, record.visitors)
         transaction.put(FORMER_ACCOUNTS, (number, kind, account), former)
     for key, activity in list(transaction.scan(ADDRESSES)):
         number, period, address = key
         for kind in KINDS:
             put(number, period, kind, "address", address, activity.row(kind))
-        day(ADDRESS_HISTORY, (number, activity.history.day, address), activity.history)
+        day(ADDRESS_HISTORY, FormerAddressDay, (number, activity.history.day, address), activity.history)
         transaction.delete(ADDRESSES, *key)
+    _forget_what_passes_note(transaction)
     transaction.put(META, ("version",), 8)
+
+
+def _forget_what_passes_note(transaction: Transaction) -> None:
+    for key, made in list(transaction.scan(RETENTION_PASSES)):
+        transaction.put(RETENTION_PASSES, key, msgspec.structs.replace(made, counts_from_s=0))

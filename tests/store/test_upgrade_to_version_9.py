@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 
 from svc.features.checks.invariants import violations
+from svc.features.retention.sweeper import sweep
 from svc.features.upgrade.upgrade import open_as_it_is, upgrade
 from svc.kernel.store.opening import version_of
 from svc.kernel.store.reading import read_only
+from svc.kernel.values.ids import DAY_MS
 from svc.world import World
 from tests.spec.responses import visit
 from tests.store.former_store import to_version_8, with_former_tables
@@ -73,6 +75,21 @@ async def test_every_row_is_what_it_was(store: Path):
     with_former_tables(store, to_version_8)
     upgraded(store)
     assert contents(store) == before
+
+
+@pytest.mark.slow(0.5)
+async def test_velocity_that_retention_had_deleted_before_is_not_missed(tmp_path: Path):
+    """Of events that are kept for longer than windows."""
+    async with live_service(tmp_path / "data", event_retention_days=90) as live:
+        await populate(live)
+        for _ in range(2):
+            live.clock.advance(hours=24 * 35)
+            await sweep(live.found.store, live.clock.now_ms, 365, with_passes=True, event_ms=90 * DAY_MS)
+    store = tmp_path / "data" / "store"
+    assert len(contents(store)["events"]) == 30
+    with_former_tables(store, to_version_8)
+    upgraded(store)
+    assert len(contents(store)["events"]) == 30
 
 
 UPGRADE = """

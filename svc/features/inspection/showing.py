@@ -14,10 +14,14 @@ import msgspec
 
 from svc.features.inspection.inspection import Row, show_key, show_key_bytes
 from svc.identify.events.archive import inflate
+from svc.identify.history.activity import AddressActivity, VisitorActivity
+from svc.identify.matching import Visitor
 from svc.identify.network.request_headers import read_headers
+from svc.identify.queries.velocity import activity_of
+from svc.identify.velocity.counts import EMPTY
 from svc.kernel.access.audit import WITHHELD, asked
 from svc.kernel.store.schema.codec import Opaque, Signed
-from svc.kernel.store.schema.key_parts import abbreviated, moment, show_uuid
+from svc.kernel.store.schema.key_parts import DAY, abbreviated, moment, show_uuid
 from svc.kernel.store.schema.operation_log import unpack_batch
 from svc.kernel.store.schema.table import SENT
 
@@ -46,7 +50,19 @@ def _value(row: Row) -> dict[str, Any]:
         return _opaque(form, value)
     if hasattr(value, "shown"):
         return value.shown()
+    if isinstance(value, Visitor):
+        return {**msgspec.structs.asdict(value), "activity": _activity(activity_of(value))}
+    if isinstance(value, AddressActivity):
+        return _activity(value)
     return value._asdict() if isinstance(value, tuple) else msgspec.structs.asdict(value)  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType, reportAttributeAccessIssue]  a named one
+
+
+def _activity(value: VisitorActivity | AddressActivity) -> dict[str, Any]:
+    """Return velocity by the kind of environment, as far as there is any, and the day."""
+    shown = {kind: row for kind, row in (("live", value.live), ("test", value.test)) if row != EMPTY}
+    if not value.history.day:
+        return {**shown}
+    return {**shown, "history": {**msgspec.structs.asdict(value.history), "day": DAY.show(value.history.day)}}
 
 
 def _opaque(form: Opaque, value: bytes) -> dict[str, Any]:

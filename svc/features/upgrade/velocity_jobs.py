@@ -25,14 +25,18 @@ from svc.kernel.store.schema.table import LastTwoPeriods, NotPersonal, Table
 from svc.kernel.store.snapshot import Transaction
 
 
-class _VisitorDay(msgspec.Struct, frozen=True, array_like=True):
+class FormerVisitorDay(msgspec.Struct, frozen=True, array_like=True):
+    """A row of `visitor_history`: `VisitorHistory` without its day."""
+
     activity: tuple[tuple[int, int], ...] = ()
     addresses: tuple[tuple[int, int], ...] = ()
     countries: tuple[tuple[str, int], ...] = ()
     lessons: int = 0
 
 
-class _AddressDay(msgspec.Struct, frozen=True, array_like=True):
+class FormerAddressDay(msgspec.Struct, frozen=True, array_like=True):
+    """A row of `address_history`: `AddressHistory` without its day."""
+
     visitors: tuple[int, ...] = ()
     homelands: tuple[str, ...] = ()
     lessons: int = 0
@@ -42,13 +46,15 @@ class _AddressDay(msgspec.Struct, frozen=True, array_like=True):
 _FORMER = NotPersonal("empty since version 9")
 
 
-class _Account(msgspec.Struct, frozen=True, array_like=True):
+class FormerAccount(msgspec.Struct, frozen=True, array_like=True):
+    """A row of `accounts` as versions 7 and 8 wrote it: `AccountRecord` without its velocity."""
+
     first_s: int
     last_s: int
     visitors: tuple[KnownVisitor, ...] = ()
 
 
-FORMER_ACCOUNTS = Table("accounts", ACCOUNTS.key, Record(_Account), ACCOUNTS.keep, _FORMER)
+FORMER_ACCOUNTS = Table("accounts", ACCOUNTS.key, Record(FormerAccount), ACCOUNTS.keep, _FORMER)
 _RAW_ACCOUNTS = Table("accounts", ACCOUNTS.key, Opaque(), ACCOUNTS.keep, _FORMER)
 _CBOR_ARRAY = 0x80
 """The first byte of a record of versions 7 and 8, at least; later ones begin with a 1."""
@@ -62,14 +68,14 @@ VELOCITY = Table(
 VISITOR_HISTORY = Table(
     "visitor_history",
     Key(organization=U32, day=DAY, visitor=U32),
-    Record(_VisitorDay),
+    Record(FormerVisitorDay),
     LastTwoPeriods(),
     _FORMER,
 )
 ADDRESS_HISTORY = Table(
     "address_history",
     Key(organization=U32, day=DAY, address=U64),
-    Record(_AddressDay),
+    Record(FormerAddressDay),
     LastTwoPeriods(),
     _FORMER,
 )

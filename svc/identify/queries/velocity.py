@@ -210,9 +210,13 @@ def shown_row(
     snapshot: Snapshot, number: int, kind: EnvironmentKind, subject: Subject, subject_id: int, now_s: int
 ) -> VelocityRow:
     """Return the same as `row_of`, with the first day of an account from its record."""
-    row = row_of(snapshot, number, kind, subject, subject_id, now_s)
-    record = snapshot.get(ACCOUNTS, number, KINDS.index(kind), subject_id) if subject == "account" else None
-    return row if record is None else VelocityRow(record.first_s, row.last_s, row.events, row.others)
+    if subject != "account":
+        return row_of(snapshot, number, kind, subject, subject_id, now_s)
+    record = snapshot.get(ACCOUNTS, number, KINDS.index(kind), subject_id)
+    if record is None:
+        return EMPTY
+    row = record.activity.within(now_s)
+    return VelocityRow(record.first_s, row.last_s, row.events, row.others)
 
 
 def read_account(snapshot: Snapshot, number: int, environment: Environment, account_id: str) -> AccountRecord | None:

@@ -87,7 +87,6 @@ class Plan(NamedTuple):
     """Whether nonces and idempotency keys are UUIDv7, or random."""
     models: Sequence[Features]
     """Devices that visitors are made after: what most of them share with others, visitors share, too."""
-    """When the bulk ends."""
 
 
 class Model(NamedTuple):

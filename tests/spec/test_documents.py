@@ -37,7 +37,8 @@ async def test_a_document_is_public_and_equals_that_of_the_command_line(live: Li
     response = await live.client.get(path)
     assert response.status_code == 200
     assert response.headers["content-type"] == "application/json"
-    assert response.text == run(*DOCUMENTS[path]).out
+    arguments = ("--url", f"{live.client.base_url}") if path.endswith("collection.json") else ()
+    assert response.text == run(*DOCUMENTS[path], *arguments).out
 
 
 @pytest.mark.parametrize("path", [*DOCUMENTS, "/docs", "/docs/api", "/docs/api/reference.js"])
@@ -163,6 +164,32 @@ def test_the_collection_names_its_format_and_asks_for_each_kind_of_key_once():
     filled = {name for variables in FROM_RESPONSES.values() for name in variables}
     assert empty == {"publicKey", "secretKey", "managementKey"} | filled
     assert set(re.findall(r"{{(\w+)}}", json.dumps(made["item"]))) == set(variables)
+
+
+@pytest.mark.parametrize(
+    ("headers", "address"),
+    [
+        ({"host": "svc.example.com"}, "http://svc.example.com"),
+        ({"host": "svc.example.com", "x-forwarded-proto": "https"}, "https://svc.example.com"),
+        ({"host": "SVC.Example.com:443", "x-forwarded-proto": "HTTPS"}, "https://svc.example.com"),
+        ({"host": "127.0.0.1:9000"}, "http://127.0.0.1:9000"),
+    ],
+)
+async def test_a_served_collection_names_the_address_that_served_it(live: Live, headers: dict[str, str], address: str):
+    response = await live.client.get("/api/v1/collection.json", headers=headers)
+    assert response.status_code == 200
+    variables = {variable["key"]: variable["value"] for variable in response.json()["variable"]}
+    assert variables["baseUrl"] == f"{address}/api/v1"
+    assert "address-of-the-service" not in response.text
+    assert response.headers["cache-control"] == "private, no-cache"  # another client has reached another address
+
+
+def test_the_command_names_another_address_and_refuses_what_is_none(run: Run):
+    made = json.loads(run("collection", "--url", "https://svc.example.com/").out)
+    assert {"key": "baseUrl", "value": "https://svc.example.com/api/v1"} in made["variable"]
+    refused = run("collection", "--url", "svc.example.com")
+    assert (refused.status, refused.out) == (1, "")
+    assert "--url svc.example.com: expected an address such as https://svc.example.com" in refused.err
 
 
 def test_the_collection_contains_no_id_of_an_example():

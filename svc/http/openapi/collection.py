@@ -88,8 +88,10 @@ QUERIES = {"visitor": "{{visitorId}}", "endpoint_id": "{{webhookId}}"}
 """Query parameter -> its value, where that is an id."""
 
 
-def collection(document: Json) -> Json:
-    """Return a Postman v2.1 collection with a request for every operation of an OpenAPI document (decisions 9.2)."""
+def collection(document: Json, address: str = BASE_URL) -> Json:
+    """Return a Postman v2.1 collection with a request for every operation of an OpenAPI document (decisions 9.2).
+    `address`: where its requests go, without a slash at its end.
+    """
     requests = {
         operation["operationId"]: (operation["tags"][0], _item(document, method, path, operation))
         for path, operations in document["paths"].items()
@@ -117,7 +119,7 @@ def collection(document: Json) -> Json:
         },
         "item": [start, *(folder for folder in by_tag if folder["item"]), end],
         "variable": [
-            {"key": "baseUrl", "value": BASE_URL + document["servers"][0]["url"]},
+            {"key": "baseUrl", "value": address + document["servers"][0]["url"]},
             *(
                 {"key": name, "value": "", "description": scheme["description"]}
                 for name, scheme in document["components"]["securitySchemes"].items()

@@ -30,6 +30,7 @@ from svc.http.route import BASE, CONSOLE_ROOT, Route
 from svc.http.schema import error_body
 from svc.http.server import messages
 from svc.identify.scoring.signals import CATALOGUE, CERTAINTY, CHANGES, EVIDENCE, LINKAGE, PROOF, REASONS
+from svc.kernel.net.origins import normalize_origin
 from svc.kernel.values.refusals import Refusal
 
 _BUILT = files("svc").joinpath("web_static")
@@ -43,6 +44,8 @@ ASSETS = Folder(
 """Of the page of the API reference: Swagger UI (docs/adr/0010), beside the page's own once the package is built."""
 
 HOME = "index.html"
+UNKNOWN_ADDRESS = "http://address-of-the-service.invalid"
+"""Stands in the request collection until the address that a client has reached takes its place."""
 FULL_VERSION = re.compile(r"\d{1,4}\.\d{1,4}\.\d{1,4}", re.ASCII)
 CURRENT = "v1"
 """Stands for the newest version of the SDK whose interface is version 1."""
@@ -55,6 +58,8 @@ SDK_HEADERS = {
 
 REVALIDATED = "no-cache"
 """`Cache-Control` of a file that a client asks for every time, and fetches once a version."""
+OF_ONE = "private, no-cache"
+"""`Cache-Control` of a file that depends on how a client reached the service."""
 FRESH_FOR_AN_HOUR = "public, max-age=3600"
 IMMUTABLE = "public, max-age=31536000, immutable"
 """`Cache-Control` of a file whose address names its version."""
@@ -334,7 +339,15 @@ def _add_documents(app: QuartTrio, api: Sequence[Route], reference: Callable[[Se
         app.add_url_rule(path, operation, respond, methods=["GET"])
 
     add("getOpenApi", f"{BASE}/openapi.json", document)
-    add("getCollection", f"{BASE}/collection.json", lambda: collection.collection(document()))
+
+    @cache
+    def requests() -> bytes:
+        return openapi.encode(collection.collection(document(), UNKNOWN_ADDRESS))
+
+    async def respond_with_requests() -> Response:
+        return await _bytes(requests().replace(UNKNOWN_ADDRESS.encode(), _address().encode()), openapi.JSON, {}, OF_ONE)
+
+    app.add_url_rule(f"{BASE}/collection.json", "getCollection", respond_with_requests, methods=["GET"])
     add(
         "getConsoleOpenApi", f"{CONSOLE_ROOT}/openapi.json", lambda: openapi.emit(api, openapi.OF_CONSOLE), NEVER_CACHED
     )
@@ -348,6 +361,15 @@ def _add_documents(app: QuartTrio, api: Sequence[Route], reference: Callable[[Se
         return await _file(ASSETS, asset, SECURITY_HEADERS)
 
     app.add_url_rule("/docs/api/<asset>", "getAsset", asset, methods=["GET"])
+
+
+def _address() -> str:
+    """Return the address at which the request reached the service, by what it says of itself: a caller that forges it
+    misleads nobody else, since no shared cache keeps the response.
+    """
+    is_https = request.scheme == "https" or request.headers.get("X-Forwarded-Proto", "").strip().lower() == "https"
+    found = normalize_origin(f"{'https' if is_https else 'http'}://{request.headers.get('Host', '')}")
+    return found or collection.BASE_URL
 
 
 async def _refused_query() -> Response | None:

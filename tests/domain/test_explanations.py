@@ -9,9 +9,11 @@ from typing import Any, get_args
 import pytest
 
 from bench.browsers.measure import SHAPES, Shape
+from svc.identify.history.evidence import MANY_ADDRESSES, MANY_COUNTRIES, MANY_IDENTIFICATIONS
 from svc.identify.matching.decision import Linkage
 from svc.identify.model import Observation
 from svc.identify.scoring.signals import (
+    CATALOGUE,
     CHANGES,
     EVIDENCE,
     LINKAGE,
@@ -49,6 +51,17 @@ def test_sentences_and_phrases_have_a_bounded_length():
         for name, phrase in phrases.items():
             assert not phrase.endswith("."), name
             assert 0 < len(phrase) <= 64, name
+
+
+def test_evidence_says_more_than_the_description_of_its_signal():
+    descriptions = {signal.description for signal in CATALOGUE.values()}
+    assert descriptions & set(EVIDENCE.values()) == set()
+
+
+def test_sentences_name_the_numbers_that_decide():
+    assert f" {MANY_IDENTIFICATIONS} identifications or more " in EVIDENCE["identifications_in_an_hour"]
+    assert f" {MANY_ADDRESSES} addresses or more " in EVIDENCE["addresses_in_an_hour"]
+    assert f" {MANY_COUNTRIES} countries or more " in EVIDENCE["countries_in_a_day"]
 
 
 def test_a_name_is_explained_and_an_unknown_one_stands_for_itself():

@@ -741,7 +741,7 @@ def test_entries_are_imported_and_exported_as_csv(run: Run, org: str, tmp_path: 
         (['10.0.0.1,"two', 'lines"', "10.0.0.2," + "x" * 501], 3, "more than 500"),
         (["10.0.0.1,a,,b"], 1, "4 columns"),
         (["10.0.0.1", '"10.0.0.2'], 2, "unexpected end"),
-        (["10.0.0.1", "value,note,expires_at"], 2, "it is a header"),
+        (["10.0.0.1", "value,note,expires_at"], 2, "a header that is not the first line"),
     ],
 )
 def test_a_bad_line_names_its_number_and_changes_nothing(
@@ -789,9 +789,9 @@ def test_separator_and_header_of_a_file_are_found(run: Run, org: str, tmp_path: 
     [
         ("user-1;chargeback\n", "'user-1;chargeback' has a semicolon"),
         ("value\nuser-1\tchargeback\n", "line 2:"),
-        ("Value;Reason\nuser-1;chargeback\n", "'reason' is no column"),
+        ("Value;Reason\nuser-1;chargeback\n", "'reason' is not a column"),
         ("User ID\nuser-1\n", "it looks like a header"),
-        ("value,note\nuser-1,x\nvalue,note\n", "line 3: it is a header"),
+        ("value,note\nuser-1,x\nvalue,note\n", "line 3: a header that is not the first line"),
     ],
 )
 def test_a_file_that_is_not_clear_is_refused_and_adds_nothing(run: Run, org: str, tmp_path: Path, text: str, says: str):

@@ -118,7 +118,7 @@ async def test_a_file_without_its_header_or_in_no_utf_8_is_refused(shop: Shop):
     for content in (f"{request_id},fraud,\n", "", "\n"):
         (await shop.import_(shop.file(content))).assert_refused("line 1: the header is not request_id,label")
     for header, fault in (
-        ("request_id,verdict", "'verdict' is no column"),
+        ("request_id,verdict", "'verdict' is not a column"),
         ("label", "the column request_id is missing"),
     ):
         refused = await shop.import_(shop.file(f"{header}\n{request_id},fraud\n"))

@@ -169,9 +169,9 @@ def _header_fault(names: Sequence[str], form: Form) -> str | None:
     """Return why names are not a header; `None` if they are."""
     unknown = [name for name in names if name not in form.columns]
     if unknown:
-        return f"{unknown[0]!r} is no column"
+        return f"{unknown[0]!r} is not a column"
     if len(set(names)) < len(names):
-        return "a column is there twice"
+        return "a column appears twice"
     missing = [name for name in form.needed if name not in names]
     return f"the column {missing[0]} is missing" if missing else None
 
@@ -196,7 +196,7 @@ def _cells(
         raise CsvError(f"line {line}: {len(cells)} columns, and there are {len(columns)}: {', '.join(columns)}")
     names = _names(record.cells)
     if len(names) > 1 and _header_fault(names, form) is None:
-        raise CsvError(f"line {line}: it is a header, and not the first line")
+        raise CsvError(f"line {line}: a header that is not the first line")
     is_whole = header is not None and len(header) > 1 and len(record.cells) >= len(header)
     others = [name for name in SEPARATORS if name != separator and SEPARATORS[name] in cells[0]]
     if others and not (is_whole or record.is_quoted or is_given):

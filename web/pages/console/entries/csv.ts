@@ -56,7 +56,7 @@ export function rowsOf(text: string, separator: string): Row[] {
       else { isQuoted = false; isClosed = true; }
     } else if (letter === separator) end();
     else if (letter === "\n") endRow();
-    else if (isClosed) throw new Error(`Line ${row.line}: there is text behind a quote.`);
+    else if (isClosed) throw new Error(`Line ${row.line}: there is text after a closing quote.`);
     else if (letter === '"' && cell === "") {
       isQuoted = true;
       row.isQuoted ||= row.cells.length === 0;
@@ -77,8 +77,8 @@ function namesOf(cells: string[]): string[] {
 /** Why names are not a header. */
 function headerFault(names: string[]): string | undefined {
   const unknown = names.find((name) => !COLUMNS.includes(name));
-  if (unknown !== undefined) return `'${unknown}' is no column`;
-  if (new Set(names).size < names.length) return "a column is there twice";
+  if (unknown !== undefined) return `'${unknown}' is not a column`;
+  if (new Set(names).size < names.length) return "a column appears twice";
   return names.includes("value") ? undefined : "the column value is missing";
 }
 
@@ -114,7 +114,7 @@ function entryOf({ line, cells, isQuoted }: Row, header: string[] | undefined, s
   const names = namesOf(cells);
   while (cells.length > columns.length && cells.at(-1) === "") cells.pop();
   if (cells.length > columns.length) throw new Error(`Line ${line}: ${cells.length} columns, and there are ${columns.length}: ${columns.join(", ")}.`);
-  if (names.length > 1 && headerFault(names) === undefined) throw new Error(`Line ${line}: it is a header, and not the first line.`);
+  if (names.length > 1 && headerFault(names) === undefined) throw new Error(`Line ${line}: a header that is not the first line.`);
   const isWhole = header !== undefined && header.length > 1 && width >= header.length;
   const other = !isWhole && !isQuoted && Object.keys(SEPARATORS).find((one) => one !== separator && cells[0]!.includes(SEPARATORS[one]!));
   if (other) throw new Error(`Line ${line}: '${cells[0]}' has a ${other}: put it in quotes, or begin the file with ${COLUMNS.join(SEPARATORS[other])}.`);

@@ -74,7 +74,7 @@ def test_a_rule_is_tried_on_past_events_before_it_is_saved(walk: dict[str, Any])
 
 
 def test_a_shadow_is_shown_and_decides_nothing(walk: dict[str, Any]):
-    assert "No rule matched: nothing was decided." in walk["shadow"]
+    assert "No rule matched, so there is no decision." in walk["shadow"]
     assert "Second account" in walk["shadow"]
 
 

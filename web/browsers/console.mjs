@@ -356,14 +356,14 @@ async function member() {
   await looked("recovery codes");
   const shown = async () => (await page.$eval(".account pre", (element) => element.textContent)).split("\n");
   found.replaced = await shown();
-  await press("I have kept them");
+  await press("I have stored them");
   await press("New recovery codes");
   await page.waitForSelector(".account [name=password]");
   await write("password", password);
   await page.keyboard.press("Enter");
   await page.waitForSelector(".account pre");
   const recovery = (found.recovery = await shown());
-  await press("I have kept them");
+  await press("I have stored them");
   await page.waitForFunction(() => document.querySelector(".account").textContent.includes("You sign in with one-time codes. 10 recovery codes left."));
   await press("Change password");
   await page.waitForSelector("[name=new_password]");

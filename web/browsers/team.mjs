@@ -64,13 +64,13 @@ async function drafts() {
   await page.keyboard.press("Escape");
   await page.waitForSelector("[role=listbox][hidden]");
   await page.keyboard.press("Escape");
-  await says(page, "What you have written is not kept.");
+  await says(page, "What you have written will be lost.");
   await look(page, "asks");
   await page.keyboard.press("Escape");
-  await page.waitForFunction(() => !document.body.innerText.includes("What you have written is not kept."));
+  await page.waitForFunction(() => !document.body.innerText.includes("What you have written will be lost."));
   await page.keyboard.press("Escape");
-  await says(page, "What you have written is not kept.");
-  await click(page, "Go on writing");
+  await says(page, "What you have written will be lost.");
+  await click(page, "Keep editing");
   found.kept = await page.$eval("dialog[open]", (dialog) => [dialog.querySelector("[name=name]").value, dialog.querySelector("textarea").value]);
   await page.focus("dialog[open] textarea");
   await page.keyboard.type('city.visitor.accounts["30d"] >= 3');
@@ -98,7 +98,7 @@ async function rules() {
   await click(page, "Propose …");
   await page.type("dialog[open] [name=note]", "Quiet for a week.");
   await click(page, "Propose");
-  await says(page, "Proposed: admins see it first");
+  await says(page, "Proposed. Admins see it");
   await says(page, "A proposal");
   found.history = await page.$$eval(".timeline li strong + *, .timeline p", (all) => all.map((one) => one.innerText).filter((one) => one.includes("Revision")));
   found.restore = (await disabled(page)).includes("Restore …");
@@ -134,8 +134,8 @@ async function ring() {
   await go(page, `#/accounts/${account}?${E}`, "Account");
   await says(page, "3 visitors and 12 accounts");
   found.nodes = await page.$$eval(".graph a", (all) => all.length);
-  await click(page, "Choose all of them");
-  await says(page, "3 visitors and 12 accounts chosen");
+  await click(page, "Select all");
+  await says(page, "3 visitors and 12 accounts selected");
   await look(page, "ring");
   await click(page, "Block all …");
   await page.waitForSelector("dialog[open]");
@@ -145,7 +145,7 @@ async function ring() {
   found.blocked = await standing();
   await takeBack();
   found.unblocked = await standing();
-  await click(page, "Choose all of them");
+  await click(page, "Select all");
   await click(page, "Label …");
   await page.waitForSelector("dialog[open]");
   await click(page, "Label");
@@ -153,7 +153,7 @@ async function ring() {
   found.labeled = (await get(page, `events/count?${E}&label=fraud`)).count;
   await takeBack();
   found.unlabeled = (await get(page, `events/count?${E}&label=fraud`)).count;
-  await click(page, "Choose all of them");
+  await click(page, "Select all");
   await click(page, "Add to a list …");
   await page.waitForSelector("dialog[open] option");
   await page.select("dialog[open] [name=list]", "trusted_accounts");
@@ -172,7 +172,7 @@ async function decide() {
   found.first = (await other.$$eval("main .card h2", (all) => all.map((one) => one.textContent)))[0];
   found.proposal = await text(other, "main .card");
   await look(other, "proposal");
-  await click(other, "Take into the editor");
+  await click(other, "Load into the editor");
   await says(other, "1 unsaved change");
   await click(other, "Save");
   await says(other, "The rules are saved");

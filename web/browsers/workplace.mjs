@@ -188,9 +188,9 @@ async function analyst() {
   await type("Suspects");
   await page.keyboard.press("Enter");
   await page.waitForFunction(() => document.querySelector("dialog") === null);
-  await reach('[aria-label="Choose all that are shown"]');
+  await reach('[aria-label="Select all that are shown"]');
   await page.keyboard.press("Space");
-  await says("2 events chosen");
+  await says("2 events selected");
   await press("Add to a list …", { back: true });
   await page.waitForSelector("dialog[open] option");
   await reach("[name=list]");
@@ -261,7 +261,7 @@ async function unread(visitor_id) {
   found.unread = { standing: await page.$eval(".standing", (element) => element.innerText), decision: (await identify("user-4")).decision };
   await look("unread");
   await press("Unblock");
-  await says("Taken off blocked_visitors.");
+  await says("Removed from blocked_visitors.");
   await press("Rules", { back: true });
   await screen("Rules");
   await press('[aria-label="Restore revision 2"]');

@@ -11,7 +11,7 @@ export function Attempts({ rows, empty }: { rows: Attempt[]; empty: string }) {
   const { api, notify } = useConsole();
   const redeliver = (row: Attempt) =>
     api.manage("POST", `webhooks/${row.endpoint_id}/redeliver`, { event_id: row.event_id }).then(
-      () => notify("Queued. The attempt appears in the list once it was made."),
+      () => notify("Queued. The attempt appears in the list once it is made."),
       (error: Error) => notify(error.message),
     );
   const columns: Column<Attempt>[] = [

@@ -44,7 +44,7 @@ export function Audit() {
       </Filters>
       <Show of={loaded}>{({ rows, cursor }) => (
         <>
-          <Table name="Changes, newest first" columns={COLUMNS} rows={rows} keyOf={(row) => row.id} empty={<p>{cursor !== undefined ? "None of the newest changes match. Look further back." : isFiltered ? "No change matches. Widen the time, or clear the filters." : "Nothing was changed yet."}</p>} />
+          <Table name="Changes, newest first" columns={COLUMNS} rows={rows} keyOf={(row) => row.id} empty={<p>{cursor !== undefined ? "None of the newest changes match. Look further back." : isFiltered ? "No change matches. Widen the time, or clear the filters." : "No changes yet."}</p>} />
           <Problem error={error} retry={more} />
           <More show={cursor !== undefined} busy={busy} onMore={more} />
         </>

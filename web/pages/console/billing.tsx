@@ -45,7 +45,7 @@ export function Billing() {
               ["Credit limit", account.credit_limit_micros === null ? "none: postpaid" : money(account.credit_limit_micros)],
               ["Lasts for", account.credit_days === undefined ? undefined : `${account.credit_days.toFixed(1)} days, as charged in the last seven`],
             ]} />
-            <p class="quiet">{account.status === "active" && account.credit_limit_micros === null ? "Usage is counted, and nothing is refused for money." : MEANINGS[account.status]}</p>
+            <p class="quiet">{account.status === "active" && account.credit_limit_micros === null ? "Usage is counted; nothing is refused for lack of credit." : MEANINGS[account.status]}</p>
             {account.refused === "no_credit" && <p class="problem">No credit is left: identifications in production are refused. Ask the operator of this service for credit.</p>}
           </Card>
           <Card title="Today, in production">
@@ -59,7 +59,7 @@ export function Billing() {
         </div>
         <Card title="Settled days"><Table name="Settled days" columns={DAYS} rows={account.days} keyOf={(row) => row.date} empty={<p>No settled days yet. A day with production traffic is settled after midnight UTC.</p>} /></Card>
         <Card title="Credits"><Table name="Credits" columns={ENTRIES} rows={account.entries} keyOf={(row) => row.at} empty={<p>{account.credit_limit_micros === null ? "None is needed: the organization is postpaid." : "No credit yet. The operator of this service adds it."}</p>} /></Card>
-        <Card title="Changes of status"><Table name="Changes of status" columns={CHANGES} rows={account.changes} keyOf={(row) => row.at} empty={<p>The status never changed.</p>} /></Card>
+        <Card title="Changes of status"><Table name="Changes of status" columns={CHANGES} rows={account.changes} keyOf={(row) => row.at} empty={<p>The status has never changed.</p>} /></Card>
       </>
     )}</Show>
   );

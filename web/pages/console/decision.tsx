@@ -32,11 +32,11 @@ function Shown({ event, found, onAsk }: { event: Explained & { environment: stri
     <>
       <p>{decision
         ? <><Decided decision={decision} /> by the rule <a href={link("events", "", { environment: event.environment, rule: decision.rule_id, window: "30d" })}>{decision.rule}</a>.</>
-        : "No rule matched: nothing was decided."}</p>
-      {found.revision === undefined && <p class="quiet">The rules of that time are not kept any more.</p>}
+        : "No rule matched, so there is no decision."}</p>
+      {found.revision === undefined && <p class="quiet">The rules of that time are no longer kept.</p>}
       {decided && <Why rule={decided} />}
       {decided && decided.matches !== true && <p class="note">It would not match now: a list that it names has changed since.</p>}
-      {matching.length > 0 && <><h3>Would have matched, too</h3>{matching.map((rule) => <Other key={rule.rule_id} rule={rule} />)}</>}
+      {matching.length > 0 && <><h3>Would also have matched</h3>{matching.map((rule) => <Other key={rule.rule_id} rule={rule} />)}</>}
       {failed.length > 0 && <><h3>Could not be evaluated</h3>{failed.map((rule) => <Asked key={rule.rule_id} rule={rule} onAsk={onAsk} />)}</>}
       {rest.length > 0 && (
         <details>
@@ -45,13 +45,13 @@ function Shown({ event, found, onAsk }: { event: Explained & { environment: stri
         </details>
       )}
       {found.revision !== undefined && (
-        <p class="quiet">By revision {found.revision} of the rules{found.saved_at && <>, saved <Time at={found.saved_at} /></>}{!found.is_in_force && ", which was replaced since"}. Lists are taken as they are now.</p>
+        <p class="quiet">By revision {found.revision} of the rules{found.saved_at && <>, saved <Time at={found.saved_at} /></>}{!found.is_in_force && ", which has been replaced since"}. Lists are read as they are now.</p>
       )}
     </>
   );
 }
 
-const MODES = { active: "behind the one that decided", shadow: "in shadow mode", off: "turned off" };
+const MODES = { active: "below the rule that decided", shadow: "in shadow mode", off: "turned off" };
 
 const Other = ({ rule }: { rule: Rule }) => (
   <>

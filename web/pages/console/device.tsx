@@ -38,7 +38,7 @@ function LeftOut({ names }: { names: string[] }) {
   return (
     <>
       <p class="quiet">Not read: {names.join(", ")}.</p>
-      {names.length >= MANY_LEFT_OUT && <p>That many on one model are a fault of the SDK there, rather than of the device: report it.</p>}
+      {names.length >= MANY_LEFT_OUT && <p>So many missing fields on one model point to a fault of the SDK, not of the device: report it.</p>}
     </>
   );
 }
@@ -50,7 +50,7 @@ function Attestation({ attested: { state, reasons, facts }, texts }: { attested:
   return (
     <>
       <p>Attestation <span class={`badge ${TONES[state]}`}>{state}</span> {state !== "none" && <span class="quiet">{format}</span>}</p>
-      {state === "none" && reasons.length === 0 && <p class="quiet">The report proves nothing of its app and device: all of it is a claim.</p>}
+      {state === "none" && reasons.length === 0 && <p class="quiet">Nothing in this report is proven: app and device are what the client claims.</p>}
       {reasons.length > 0 && <ul class="evidence">{reasons.map((name) => <li key={name}>{withCode(texts.evidence[name] ?? name)}</li>)}</ul>}
       <Facts rows={[
         ["Attested app", app_id],
@@ -71,11 +71,11 @@ function Flags({ flags, texts }: { flags: App["flags"]; texts: Texts }) {
       <ul class="evidence">
         {flags.map(({ evidence, weight }) => (
           <li key={evidence}>
-            <span class="badge">hint</span> {withCode(texts.evidence[evidence] ?? evidence)} <span class="quiet">{weight === undefined ? "Counts nothing." : `+${weight}`}</span>
+            <span class="badge">hint</span> {withCode(texts.evidence[evidence] ?? evidence)} <span class="quiet">{weight === undefined ? "Adds nothing to the score." : `+${weight}`}</span>
           </li>
         ))}
       </ul>
-      <p class="quiet">A hint is the word of code in the app: a person who controls the device can hide from it, and make it up.</p>
+      <p class="quiet">A hint is what code in the app reports: a person who controls the device can suppress or fake it.</p>
     </>
   );
 }

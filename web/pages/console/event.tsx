@@ -56,7 +56,7 @@ function Shown({ found, onChanged }: { found: EventDetail; onChanged: () => void
         </Card>
       </div>
       <Card title="Webhooks about this event">
-        <Attempts rows={found.deliveries} empty="No delivery was tried. Endpoints that subscribe to identification.completed or visitor.suspect receive it." />
+        <Attempts rows={found.deliveries} empty="No delivery was attempted. Endpoints that subscribe to identification.completed or visitor.suspect receive it." />
       </Card>
       <Report title="The report, as it was sent" content={event.document?.signals} />
       <Report title="The deferred report" content={event.deferred_signals} />
@@ -75,7 +75,7 @@ export function Recognition({ found: { event } }: { found: EventDetail }) {
       {linkage && <p>{capital(texts.linkage[linkage.outcome] ?? words(linkage.outcome))}.</p>}
       <Certainty event={event} texts={texts} />
       <Proof event={event} texts={texts} />
-      {linkage?.token_conflict && <p><strong>The client token names another visitor than the device does.</strong></p>}
+      {linkage?.token_conflict && <p><strong>The client token and the device point to different visitors.</strong></p>}
       {linkage?.split_from !== undefined && <p><VisitorLink id={linkage.split_from} />: {texts.linkage.split_from ?? "split_from"}.</p>}
       {changes.length > 0
         ? <><p>Changed since the last visit:</p><ul class="evidence">{changes.map((name) => <li>{capital(texts.changes[name] ?? words(name))}</li>)}</ul></>

@@ -13,19 +13,27 @@ export function place(row: Pick<Client, "country_code" | "ip_address" | "anonymi
   return [row.country_code && country(row.country_code), row.ip_address, row.anonymity_network].filter(Boolean).join(" · ");
 }
 
-/** `rows` decide whether there are columns for labels and tags, which few events have. */
-export function useEventColumns(rows: Pick<EventRow, "tag" | "label">[]): Column<EventRow>[] {
+/** `place` in a row of a table: the address is never cut. Where a row is one line, the country is its code. */
+export const Place = ({ row }: { row: Pick<Client, "country_code" | "ip_address" | "anonymity_network"> }) => (
+  <span class="place" title={place(row)}>
+    {row.country_code && <><span class="country"><span>{country(row.country_code)}</span><abbr title={country(row.country_code)}>{row.country_code}</abbr></span>{" · "}</>}
+    {[row.ip_address, row.anonymity_network].filter(Boolean).join(" · ")}
+  </span>
+);
+
+/** `rows` decide whether there are columns for decisions, labels and tags, which few events have. */
+export function useEventColumns(rows: Pick<EventRow, "decision" | "tag" | "label">[]): Column<EventRow>[] {
   const link = useLink();
   const all: (Column<EventRow> | false)[] = [
     { head: "Time", cell: (row) => <a href={link("events", row.request_id)}><Time at={row.occurred_at} /></a> },
     { head: "Score", cell: (row) => <Verdict row={row} /> },
-    { head: "Decision", cell: (row) => <Decided decision={row.decision} /> },
+    rows.some((row) => row.decision) && { head: "Decision", cell: (row) => <Decided decision={row.decision} /> },
     rows.some((row) => row.label) && { head: "Label", cell: (row) => <LabelBadge label={row.label} reason={row.label_reason} /> },
     { head: "Visitor", cell: (row) => <><VisitorLink id={row.visitor_id} short /> <span class="quiet"><Known row={row} /></span></> },
     { head: "Account", cell: (row) => row.account_id && <AccountLink id={row.account_id} /> },
     { head: "Action", cell: (row) => row.action && <Name of={row.action} /> },
     { head: "Signals", cell: (row) => <Signals fired={row.signals} /> },
-    { head: "From", cell: (row) => <span title={place(row)}>{place(row)}</span> },
+    { head: "From", cell: (row) => <Place row={row} /> },
     { head: "Client", cell: (row) => <span title={client(row)}>{client(row)}</span> },
     rows.some((row) => row.tag) && { head: "Tag", cell: (row) => row.tag && <span class="tag" title={row.tag}>{row.tag}</span> },
   ];

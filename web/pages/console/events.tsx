@@ -90,7 +90,7 @@ function Export({ total: all }: { total: Total | undefined }) {
     <>
       <p class="buttons lone">
         <strong role="status">{all && total(all, "event")}</strong>
-        <span class="quiet">Export them:</span>
+        <span class="quiet">Export:</span>
         <Button kind="small" busy={save.busy} name="Export as CSV" onClick={() => save.run("csv")}>CSV</Button>
         <Button kind="small" busy={save.busy} name="Export as JSON lines" onClick={() => save.run("jsonl")}>JSON lines</Button>
       </p>
@@ -104,10 +104,10 @@ function Chosen({ rows, onDone, onLabeled }: { rows: EventRow[]; onDone: () => v
   return (
     <div class="bottom-bar">
       <p class="buttons">
-        <span role="status">{many(rows.length, "event")} chosen</span>
+        <span role="status">{many(rows.length, "event")} selected</span>
         <Button judge kind="primary" onClick={() => open("label")}>Label …</Button>
         <Button judge kind="primary" onClick={() => open("list")}>Add to a list …</Button>
-        <Button onClick={onDone}>Choose none</Button>
+        <Button onClick={onDone}>Clear selection</Button>
       </p>
       {opened === "list" && <AddToList rows={rows} onClose={() => open(undefined)} onDone={onDone} />}
       {opened === "label" && <LabelMany rows={rows} onClose={() => open(undefined)} onDone={onLabeled} />}

@@ -11,13 +11,14 @@ const TITLES: Record<string, string> = { ip_address: "Address", account_id: "Acc
 const HINTS: Record<string, string> = { country: "GB", visitor: "20 letters and digits", asn: "20712", action: "log_in", network: "95.194.0.0/16" };
 
 /** The form around filters: what it changes stands in the address at once. */
-export function Filters({ children, clear }: { children: Content; clear: boolean }) {
+export function Filters({ children, clear, more }: { children: Content; clear: boolean; more?: Content }) {
   const { place: { screen, id } } = useConsole();
   const link = useLink();
   return (
     <form class="filters" role="search" aria-label="Filters" onSubmit={(event) => event.preventDefault()}>
       {children}
       {clear && <a class="clear" href={link(screen, id)}>Clear filters</a>}
+      {more}
     </form>
   );
 }
@@ -74,8 +75,9 @@ function OfRule({ id, isShadow }: { id: string; isShadow: boolean }) {
   );
 }
 
-/** More filters than these are folded up, but for the first ones. */
+/** More filters than these are folded up, but for the first ones. On a phone the list is what one came for. */
 const MAX_AT_ONCE = 7;
+const MAX_ON_PHONE = 2;
 
 /** Filters by these names; of those that are `single`, one at a time. */
 export function FilterBar({ names, windowed, single, children, labels = {} }: { names: readonly string[]; windowed?: boolean; single?: boolean; children?: Content; labels?: Record<string, string> }) {
@@ -83,7 +85,8 @@ export function FilterBar({ names, windowed, single, children, labels = {} }: { 
   const changed = useQuery();
   const change = (changes: Record<string, string | undefined>) =>
     changed(single ? { ...Object.fromEntries(names.map((name) => [name, undefined])), ...changes } : changes);
-  const first = names.length > MAX_AT_ONCE ? names.slice(0, MAX_AT_ONCE - 1) : names;
+  const most = matchMedia("(max-width: 48rem)").matches ? MAX_ON_PHONE : MAX_AT_ONCE;
+  const first = names.length > most ? names.slice(0, most - 1) : names;
   const rest = names.slice(first.length);
   const options: Record<string, string[]> = { level: LEVELS, decision: DECISIONS, label: LABELS, kind: KINDS, signal: Object.keys(texts.signals).sort(), group: [...new Set(Object.values(texts.signals).map(({ group }) => group))].sort() };
   const one = (name: string) => (
@@ -94,12 +97,14 @@ export function FilterBar({ names, windowed, single, children, labels = {} }: { 
     </Field>
   );
   return (
-    <Filters clear={[...KEPT, ...names, "window"].some((name) => query[name] !== undefined)}>
+    <Filters
+      clear={[...KEPT, ...names, "window"].some((name) => query[name] !== undefined)}
+      more={rest.length > 0 && <details class="more" open={rest.some((name) => query[name] !== undefined)}><summary>More filters</summary><div class="filters">{rest.map(one)}</div></details>}
+    >
       {windowed && <WindowFilter names={WINDOW_NAMES} preset="24h" />}
       {first.map(one)}
       {children}
       {query.rule && <OfRule id={query.rule} isShadow={query.shadow === "true"} />}
-      {rest.length > 0 && <details class="more" open={rest.some((name) => query[name] !== undefined)}><summary>More filters</summary><div class="filters">{rest.map(one)}</div></details>}
     </Filters>
   );
 }

@@ -12,8 +12,9 @@ export const total = (of: { count: number; is_exact: boolean }, one: string): st
 /** A count that ends at 64. */
 export const upTo64 = (value: number): string => (value >= 64 ? "64+" : String(value));
 
+/** A share of all: to a tenth of a percent below ten percent. */
 export const share = (part: number, all: number): string =>
-  all === 0 ? "0 %" : `${((100 * part) / all).toFixed(part > 0 && part * 10 < all ? 1 : 0)} %`;
+  all === 0 ? "0 %" : part > 0 && part * 2000 < all ? "< 0.1 %" : `${((100 * part) / all).toFixed(part > 0 && part * 10 < all ? 1 : 0)} %`;
 
 /** Millionths of a dollar: cents where they say it all. */
 export function money(micros: number): string {

@@ -80,3 +80,12 @@ export function layout(nodes: Node[], edges: Edge[]): { places: Map<string, Plac
   const width = Math.max(...all.map((place) => place.x)) + MARGIN.x - x, height = Math.max(...all.map((place) => place.y)) + MARGIN.below - y;
   return { places, box: { x, y, width, height } };
 }
+
+const LONGEST = 16;
+
+/** An account id as a label of the graph. Of a mail address its local part is what tells accounts apart: of that, both ends stay. */
+export function shortened(id: string): string {
+  if (id.length <= LONGEST) return id;
+  const local = id.split("@")[0]!;
+  return local.length < LONGEST ? `${local}@…` : `${local.slice(0, 8)}…${local.slice(-6)}`;
+}

@@ -42,13 +42,13 @@ const REFUSED: Record<string, string> = {
   expired: "You were away for more than ten minutes, or began in another browser. Sign in again.",
   elsewhere: "You come from another site, which cannot sign you in here. Sign in on this page.",
   no_role: "Your account has no role here. Ask an admin of your organization for one.",
-  unavailable: "The provider does not respond as it should. Try again in a minute, or sign in another way.",
+  unavailable: "The provider does not respond as it should. Try again in a minute, or sign in in another way.",
 };
 
 /** What to say to somebody who comes back from the OpenID provider without a session. */
 export function refusalIn(hash: string): string | undefined {
   if (!hash.startsWith(OPENID)) return undefined;
-  return REFUSED[hash.slice(OPENID.length)] ?? "You were not let in. The operator of this service finds the reason in its log.";
+  return REFUSED[hash.slice(OPENID.length)] ?? "Sign-in was refused. The operator of this service finds the reason in its log.";
 }
 
 /** The fragment of a place. What is empty or undefined stays out of the query. */

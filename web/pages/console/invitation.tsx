@@ -41,7 +41,7 @@ export function Invitation({ session, read, onAccept, onLeave }: {
             <p>With this address and the password that you choose, you sign in from now on. Earlier passwords, codes and sessions end.</p>
             <label class="field"><span>E-mail address</span><input name="email" type="email" readOnly value={email} autocomplete="username" /></label>
             <label class="field"><span>Password, {SHORTEST} characters at least</span><input name="password" type="password" required minLength={SHORTEST} maxLength={LONGEST} autocomplete="new-password" /></label>
-            <label class="field"><span>The same again</span><input name="again" type="password" required autocomplete="new-password" onInput={(event) => event.currentTarget.setCustomValidity("")} /></label>
+            <label class="field"><span>Repeat the password</span><input name="again" type="password" required autocomplete="new-password" onInput={(event) => event.currentTarget.setCustomValidity("")} /></label>
             <Problem error={error} />
             <p class="buttons"><button class="primary" disabled={busy}>Accept the invitation</button> {leave}</p>
           </form>

@@ -40,7 +40,7 @@ export function Keys() {
         {isAdmin && <Show of={proxy}>{(rows) => <KeyTable name="Proxy keys" rows={rows} onOpen={setOpen} empty="No proxy key." />}</Show>}
       </Card>
       <Card title="Keys of browsers" actions={<Button admin onClick={() => setOpen({ is: "browsers" })}>Revoke</Button>}>
-        <p class="quiet">Each browser signs its reports with a key of its own. After a strange script has run on your pages, revoke those that first signed since then: they prove nothing any more, and their browsers make new ones.</p>
+        <p class="quiet">Each browser signs its reports with a key of its own. If a malicious script has run on your pages, revoke the keys that were first seen since then. Revoked keys prove nothing, and their browsers make new ones.</p>
       </Card>
       {open && <Opened open={open} onClose={() => setOpen(undefined)} onDone={done} />}
     </>
@@ -132,7 +132,7 @@ function Opened({ open, onClose, onDone }: { open: Open; onClose: () => void; on
           notify("The keys are revoked.");
           onDone();
         }}>
-          <p>The visitors stay, unproven until the keys are renewed.</p>
+          <p>The visitors stay, but are unproven until their browsers renew the keys.</p>
         </Confirm>
       );
     }

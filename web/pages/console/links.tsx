@@ -1,7 +1,7 @@
 /** What links accounts and visitors, step by step: as a small graph, and as a table that says the same. */
 /** @jsxImportSource preact */
 import { hueOf } from "../parts/identity.js";
-import { keyOf, layout, MAX_NODES } from "./graph.js";
+import { keyOf, layout, MAX_NODES, shortened } from "./graph.js";
 import { count, many } from "./format.js";
 import { Ring } from "./ring.js";
 import { useConsole, useLink, useLoad } from "./state.js";
@@ -29,7 +29,7 @@ export function Links(middle: { visitor: string } | { account: string }) {
         : <>
             <p class="quiet">{summary(found)}{!found.is_complete && " There are more than are shown here."}</p>
             {found.is_complete && found.nodes.length <= MAX_NODES && <Graph found={found} />}
-            <p class="buttons"><Button judge kind="small" onClick={() => selection.choose(new Set(links.map(keyOfLink)))}>Choose all of them</Button></p>
+            <p class="buttons"><Button judge kind="small" onClick={() => selection.choose(new Set(links.map(keyOfLink)))}>Select all</Button></p>
             <Ring links={links.filter((one) => selection.chosen.has(keyOfLink(one)))} onNone={() => selection.choose(new Set())} />
             <Table name="Links" columns={COLUMNS} rows={found.links} keyOf={keyOfLink} selection={selection} />
           </>
@@ -60,7 +60,7 @@ function Graph({ found: { nodes, links } }: { found: Found }) {
       })}
       {nodes.map((node) => {
         const { x, y } = places.get(keyOf(node))!;
-        const label = node.kind === "visitor" ? `${node.id.slice(0, 8)}…` : node.id.length > 16 ? `${node.id.slice(0, 15)}…` : node.id;
+        const label = node.kind === "visitor" ? `${node.id.slice(0, 8)}…` : shortened(node.id);
         return (
           <a key={keyOf(node)} href={link(node.kind === "visitor" ? "visitors" : "accounts", node.id)} aria-label={`${node.kind === "visitor" ? "Visitor" : "Account"} ${label}`} class={node.steps === 0 ? "middle" : ""}>
             {node.kind === "visitor"

@@ -132,7 +132,7 @@ export function Live() {
         keyOf={(row) => row.request_id}
         rowClass={(row) => (isMissed(row) ? "missed" : "event")}
         empty={state.is !== "open" ? <p>{state.is === "connecting" && error === undefined ? "Loading …" : "Nothing is loaded."}</p> : <>
-          <p>No identification in {environment}{isFiltered ? " matches" : ""} yet. This list fills itself as they arrive.</p>
+          <p>No identification in {environment}{isFiltered ? " matches" : ""} yet. They appear here as they arrive.</p>
           {isFiltered && <p>Nothing arrives? Choose another environment above, or clear the filters.</p>}
         </>}
       />

@@ -15,6 +15,7 @@ export function AccountMenu({ onLeave }: { onLeave: () => Promise<void> }) {
       <summary>{who(session)}</summary>
       <div class="card">
         {session.member ? <><p>{session.member.email}</p>{session.member.has_password && <Security member={session.member} />}</> : <p class="quiet">This is the session of a management key.</p>}
+        <p class="docs"><a href="docs/">Documentation</a></p>
         <Problem error={leave.error} />
         <p class="buttons"><button type="button" disabled={leave.busy} onClick={() => void leave.run()}>Sign out</button></p>
       </div>

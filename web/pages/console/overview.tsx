@@ -69,10 +69,10 @@ function useSeries(statistics: Statistics, to: (query: Record<string, string>) =
     ];
     const visitors = [
       of("returning", "--tone-3", (counts) => counts.returning),
-      of("new", "--tone-2", (counts) => counts.new),
+      of("new", "--tone-0", (counts) => counts.new),
       of("not identifiable", "--none-bar", (counts) => counts.unidentifiable),
     ];
-    const colors = { allow: "--low-bar", review: "--tone-2", challenge: "--medium-bar", block: "--high-bar" };
+    const colors = { allow: "--low-bar", review: "--tone-0", challenge: "--medium-bar", block: "--high-bar" };
     const decisions = Object.entries(colors).map(([decision, color]) => of(decision, color, (counts) => counts.decisions[decision] ?? 0, { decision }));
     return { step, times, levels, visitors, decisions };
   }, [statistics]);
@@ -127,7 +127,7 @@ function Shown({ statistics, before, networks, actions }: { statistics: Statisti
           <Bars name="Countries" of={all} empty="No country is known. The operator of this service installs network data for that." rows={[...totals.countries].sort((one, other) => other.count - one.count).slice(0, MAX_BARS).map((one) => ({ key: one.country_code, label: <a href={to({ country: one.country_code })}>{country(one.country_code)}</a>, count: one.count }))} />
         </Card>
         <Card title="Networks">
-          <Bars name="Networks" of={networks.events} empty="No network is known. The operator of this service installs network data for that." rows={networks.networks.slice(0, MAX_NETWORKS).map((one) => ({ key: one.asn, label: <a href={to({ asn: one.asn })}>{one.asn_name ?? `AS${one.asn}`}</a>, count: one.events }))} />
+          <Bars name="Networks" of={networks.events} empty="No network is known. The operator of this service installs network data for that." rows={networks.networks.slice(0, MAX_NETWORKS).map((one) => ({ key: one.asn, label: <a href={to({ asn: one.asn })}>{one.asn_name} <span class="quiet">AS{one.asn}</span></a>, count: one.events }))} />
           {!networks.is_complete && <p class="quiet">Of the newest {count(networks.events)} identifications.</p>}
         </Card>
         <Card title="Scores"><Bars name="Scores" of={all} rows={histogram(totals.scores)} /></Card>

@@ -98,11 +98,11 @@ export function Ring({ links, onNone }: { links: Links["links"]; onNone: () => v
     <div class="bottom-bar">
       {links.length > 0 && (
         <p class="buttons">
-          <span role="status">{said(chosen)} chosen</span>
+          <span role="status">{said(chosen)} selected</span>
           <Button judge kind="primary" onClick={() => open("label")}>Label …</Button>
           <Button judge kind="primary" onClick={() => open("list")}>Add to a list …</Button>
           <Button judge kind="danger" onClick={() => open("block")}>Block all …</Button>
-          <Button onClick={onNone}>Choose none</Button>
+          <Button onClick={onNone}>Clear selection</Button>
         </p>
       )}
       {undo && <p class="buttons"><span role="status">{undo.text}</span> <Button judge kind="small" busy={takeBack.busy} onClick={() => takeBack.run()}>Undo</Button></p>}
@@ -112,7 +112,7 @@ export function Ring({ links, onNone }: { links: Links["links"]; onNone: () => v
           const { back, reason } = await blockAll(api, environment, chosen, String(form.get("note")).trim());
           did(`${said(chosen)}: ${reason ?? "blocked from the next request on."}`, back);
         }}>
-          <p>They go on blocked_visitors and blocked_accounts, and off the lists of trusted ones.</p>
+          <p>They are added to blocked_visitors and blocked_accounts, and removed from the lists of trusted ones.</p>
           <Field label="Note"><input name="note" maxLength={500} autocomplete="off" /></Field>
         </Dialog>
       )}

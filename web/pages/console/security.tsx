@@ -17,7 +17,7 @@ type Shown = "" | "codes" | "recovery" | "password" | Offer | string[];
 
 const SHORTEST = 12;
 /** What the button of the first form says: what comes next. */
-const NEXT = { codes: "Go on", recovery: "Make new ones", password: "Change" };
+const NEXT = { codes: "Continue", recovery: "Make new ones", password: "Change" };
 
 export function Security({ member }: { member: NonNullable<Session["member"]> }) {
   const { api, notify } = useConsole();
@@ -51,9 +51,9 @@ export function Security({ member }: { member: NonNullable<Session["member"]> })
   if (Array.isArray(shown))
     return (
       <>
-        <p>You sign in with a code of your authenticator. Keep these recovery codes where you find them without your phone: each signs you in once in the place of a code. Former ones are void. They are shown this once.</p>
+        <p>You sign in with a code of your authenticator. Keep these recovery codes where you can reach them without your phone: each replaces a code once. Earlier recovery codes no longer work. They are shown only now.</p>
         <pre tabIndex={0}>{shown.join("\n")}</pre>
-        <p class="buttons"><Copy text={shown.join("\n")} what="the recovery codes" /> <button type="button" onClick={() => show("")}>I have kept them</button></p>
+        <p class="buttons"><Copy text={shown.join("\n")} what="the recovery codes" /> <button type="button" onClick={() => show("")}>I have stored them</button></p>
       </>
     );
   const send = (event: SubmitEvent) => {
@@ -64,7 +64,7 @@ export function Security({ member }: { member: NonNullable<Session["member"]> })
     <form onSubmit={send} key={String(shown)}>
       {typeof shown === "object" ? (
         <>
-          <p>Scan this with your authenticator, <a href={shown.url}>open it there</a>, or type the secret. It is shown this once.</p>
+          <p>Scan this with your authenticator, <a href={shown.url}>open it there</a>, or type the secret. It is shown only now.</p>
           <Qr text={shown.url} says="QR code of the secret for your authenticator" />
           <p class="copyable"><code>{shown.secret.match(/.{1,4}/g)?.join(" ")}</code> <Copy text={shown.secret} what="the secret" /></p>
           <label class="field"><span>Code that it shows</span><input name="code" required inputMode="numeric" autocomplete="one-time-code" maxLength={16} /></label>

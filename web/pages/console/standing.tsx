@@ -9,7 +9,7 @@ import type { Entry, ListStanding } from "./wire.js";
 type Kind = "visitor" | "account" | "address";
 type Side = "blocked" | "trusted";
 const SIDES: Side[] = ["blocked", "trusted"];
-const SAID = { blocked: ["Blocked from the next request on.", "Not blocked any more."], trusted: ["Trusted from the next request on.", "Not trusted any more."] };
+const SAID = { blocked: ["Blocked from the next request on.", "No longer blocked."], trusted: ["Trusted from the next request on.", "No longer trusted."] };
 
 /** The lists of blocked and trusted values, what an entry does by the rules in force, and the entries of a value. */
 export const standingOf = async (api: Api, environment: string, of: { kind?: string; value?: string } = {}): Promise<ListStanding[]> =>
@@ -57,7 +57,7 @@ export function Standing({ kind, value, environment: given }: { kind: Kind; valu
   const take = (side: Side) => act.run(async () => {
     const list = listOf(side), before = list.entry!;
     await remove(api, list, value);
-    setUndo({ text: list.reason ? `Taken off ${list.name}.` : SAID[side][1]!, run: () => add(api, list, before) });
+    setUndo({ text: list.reason ? `Removed from ${list.name}.` : SAID[side][1]!, run: () => add(api, list, before) });
   });
   const takeBack = () => act.run(async () => {
     await undo!.run();
@@ -73,7 +73,7 @@ export function Standing({ kind, value, environment: given }: { kind: Kind; valu
       })}
       <span class="buttons">
         {SIDES.map((side) => listOf(side).entry
-          ? <Button judge key={side} kind="small" busy={act.busy} name={side === "blocked" ? `Unblock this ${kind}` : `Trust no more: this ${kind}`} onClick={() => take(side)}>{side === "blocked" ? "Unblock" : "Trust no more"}</Button>
+          ? <Button judge key={side} kind="small" busy={act.busy} name={side === "blocked" ? `Unblock this ${kind}` : `Remove trust from this ${kind}`} onClick={() => take(side)}>{side === "blocked" ? "Unblock" : "Remove trust"}</Button>
           : <Button judge key={side} kind={`small ${side === "blocked" ? "danger" : ""}`} busy={act.busy} name={`${side === "blocked" ? "Block" : "Trust"} this ${kind}`} onClick={() => give(side)}>{side === "blocked" ? "Block" : "Trust"}</Button>)}
         <a href={link("lists", listOf("blocked").id, { q: value })}>List</a>
       </span>

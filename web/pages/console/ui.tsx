@@ -5,7 +5,7 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { colored } from "../parts/identity.js";
 import type { Fired, VisitRow } from "../parts/wire.js";
 import { ApiError } from "./api.js";
-import { capital, count, moment, utc, words } from "./format.js";
+import { capital, count, moment, share, utc, words } from "./format.js";
 import { type Loaded, roleOf, useAdmin, useConsole, useDeveloper, useLink, useMayJudge } from "./state.js";
 
 export type Content = ComponentChildren;
@@ -139,7 +139,7 @@ export function Table<T>({ name, columns, rows, keyOf, rowClass, empty, selectio
       <table role="table" aria-label={name}>
         <thead role="rowgroup">
           <tr role="row">
-            {selection && <th role="columnheader" scope="col" class="choose"><input type="checkbox" aria-label="Choose all that are shown" checked={chosen.size === rows.length} onChange={(event) => selection.choose(new Set(event.currentTarget.checked ? rows.map(keyOf) : []))} /></th>}
+            {selection && <th role="columnheader" scope="col" class="choose"><input type="checkbox" aria-label="Select all that are shown" checked={chosen.size === rows.length} onChange={(event) => selection.choose(new Set(event.currentTarget.checked ? rows.map(keyOf) : []))} /></th>}
             {columns.map(({ head, number, sort }) => (
               <th role="columnheader" scope="col" class={number ? "number" : ""} aria-sort={sort && sorting?.by === sort ? "descending" : undefined}>
                 {sort && sorting ? <button type="button" class="sort" aria-pressed={sorting.by === sort} onClick={() => sorting.sort(sort)}>{head}</button> : head}
@@ -150,7 +150,7 @@ export function Table<T>({ name, columns, rows, keyOf, rowClass, empty, selectio
         <tbody role="rowgroup">
           {rows.map((row) => (
             <tr role="row" key={keyOf(row)} class={rowClass?.(row)}>
-              {selection && <td role="cell" data-head="Choose" class="choose"><div><input type="checkbox" aria-label={`Choose row ${rows.indexOf(row) + 1}`} checked={chosen.has(keyOf(row))} onChange={() => toggle(keyOf(row))} /></div></td>}
+              {selection && <td role="cell" data-head="Select" class="choose"><div><input type="checkbox" aria-label={`Select row ${rows.indexOf(row) + 1}`} checked={chosen.has(keyOf(row))} onChange={() => toggle(keyOf(row))} /></div></td>}
               {columns.map(({ head, cell, number }) => <td role="cell" data-head={head} class={number ? "number" : ""}><div>{cell(row)}</div></td>)}
             </tr>
           ))}
@@ -162,7 +162,7 @@ export function Table<T>({ name, columns, rows, keyOf, rowClass, empty, selectio
 
 const ISSUES: Record<string, string> = {
   required: "is required",
-  wrong_type: "has the wrong form",
+  wrong_type: "has the wrong type",
   out_of_range: "is out of range",
   too_long: "is too long",
   invalid_url: "must be an https address whose host resolves",
@@ -226,7 +226,7 @@ export function Bars({ rows, of, name, empty = "None in this window." }: {
         <li key={row.key}>
           <span class="label">{row.label}</span>
           <span class="track" aria-hidden="true">{row.count > 0 && <span class="fill" style={{ width: `${(100 * row.count) / most}%` }} />}</span>
-          <span class="number">{count(row.count)} <span class="quiet">{of > 0 && `${Math.round((100 * row.count) / of)} %`}</span></span>
+          <span class="number">{count(row.count)} <span class="quiet">{of > 0 && share(row.count, of)}</span></span>
         </li>
       ))}
     </ul>
@@ -353,9 +353,9 @@ function Dropping({ onStay, onLeave }: { onStay: () => void; onLeave: () => void
     return () => before instanceof HTMLElement && before.focus();
   }, []);
   return (
-    <div class="problem" role="alertdialog" aria-label="Drop what you have written?">
-      <p>What you have written is not kept.</p>
-      <p class="buttons"><button type="button" ref={stay} onClick={onStay}>Go on writing</button> <button type="button" class="danger" onClick={onLeave}>Drop it</button></p>
+    <div class="problem" role="alertdialog" aria-label="Discard what you have written?">
+      <p>What you have written will be lost.</p>
+      <p class="buttons"><button type="button" ref={stay} onClick={onStay}>Keep editing</button> <button type="button" class="danger" onClick={onLeave}>Discard</button></p>
     </div>
   );
 }

@@ -53,9 +53,9 @@ function Shown({ account }: { account: AccountDetail }) {
       <Links account={account.account_id} />
       <Card title="Events">
         <Timeline events={account.events} of="account" />
-        {account.event_count > account.events.length && <p><a href={link("events", "", { account_id: account.account_id, window: "30d" })}>All events of the last 30 days</a></p>}
+        {account.event_count > account.events.length && <p><a href={link("events", "", { account_id: account.account_id, window: "30d" })}>All events in the last 30 days</a></p>}
       </Card>
-      <Card title="Visitors"><Table name="Visitors" columns={VISITORS} rows={account.visitors} keyOf={(row) => row.visitor_id} empty={<p>None that can be recognized.</p>} /></Card>
+      <Card title="Visitors"><Table name="Visitors" columns={VISITORS} rows={account.visitors} keyOf={(row) => row.visitor_id} empty={<p>No recognizable visitor.</p>} /></Card>
       <Card title="Addresses"><Table name="Addresses" columns={ADDRESSES} rows={account.addresses} keyOf={(row) => row.ip_address} /></Card>
       <Notes of="accounts" id={account.account_id} />
       <Erase id={account.account_id} />
@@ -70,7 +70,7 @@ function Erase({ id }: { id: string }) {
   const [typed, setTyped] = useState("");
   return (
     <Card title="Erase this account">
-      <p>Takes the id of the account from events, counts, lists and pending webhooks in every environment. Events and visitors stay. It cannot be undone.</p>
+      <p>Removes the account id from events, counts, lists and pending webhooks in every environment. Events and visitors stay. It cannot be undone.</p>
       <AdminNote what="Erasing" />
       <Button admin kind="danger" onClick={() => setAsking(true)}>Erase account …</Button>
       {isAsking && (

@@ -51,7 +51,7 @@ function Shown({ visitor }: { visitor: VisitorDetail }) {
           ? <p class="empty">None in {environment}. Choose another environment above.</p>
           : <Timeline events={visitor.events} of="visitor" />}
         {visitor.events.some(isUncertain) && <p class="quiet">Below 90 %: {texts.certainty["likeness"]}</p>}
-        {visitor.next_cursor && <p><a href={link("events", "", { visitor: visitor.visitor_id, window: "30d" })}>Its events of the last 30 days</a></p>}
+        {visitor.next_cursor && <p><a href={link("events", "", { visitor: visitor.visitor_id, window: "30d" })}>Its events in the last 30 days</a></p>}
       </Card>
       {visitor.tags.length > 0 && <Card title="Tags"><Table name="Tags" columns={TAGS} rows={visitor.tags} keyOf={(row) => row.tag} /></Card>}
       <Card title="Addresses">
@@ -92,7 +92,7 @@ function Erase({ visitor }: { visitor: VisitorDetail }) {
   const expected = visitor.visitor_id.slice(0, LETTERS);
   const erase = async () => {
     await api.manage("DELETE", `visitors/${visitor.visitor_id}`);
-    notify("The visitor is erased, with every event and report.");
+    notify("The visitor is erased, with all its events and reports.");
     location.hash = link("visitors");
   };
   return (
@@ -105,7 +105,7 @@ function Erase({ visitor }: { visitor: VisitorDetail }) {
           if (typed !== expected) throw new Error(`Type ${expected}, the first ${LETTERS} characters of the id, to confirm.`);
           await erase();
         }}>
-          <p><code>{visitor.visitor_id}</code> and everything stored of it.</p>
+          <p><code>{visitor.visitor_id}</code> and everything stored about it.</p>
           <label class="field"><span>Type <code>{expected}</code> to confirm</span>
             <input value={typed} autocomplete="off" spellcheck={false} onInput={(event) => setTyped(event.currentTarget.value)} />
           </label>

@@ -1,7 +1,7 @@
 /** Visitors and accounts: by when they were seen, or by what they have most of; and visitors seen with a tag or at an address. */
 /** @jsxImportSource preact */
 import { useEffect, useState } from "preact/hooks";
-import { client, place as placeOf } from "./eventlist.js";
+import { client, Place } from "./eventlist.js";
 import { FilterBar } from "./filterbar.js";
 import { many, upTo64 } from "./format.js";
 import { usePages } from "./lists.js";
@@ -66,7 +66,7 @@ function columnsOf(listed: Listed, looksLike: Map<string, string>): Column<Subje
     counted("Events", "events"),
     counted("Addresses", "addresses"),
     counted("Countries", "countries"),
-    { head: "Last from", cell: (row) => <span title={placeOf(row.last_event)}>{placeOf(row.last_event)}</span> },
+    { head: "Last from", cell: (row) => <Place row={row.last_event} /> },
     listed === "visitors"
       ? { head: "Client", cell: (row) => <span title={client(row.last_event)}>{client(row.last_event)}</span> }
       : { head: "First seen", cell: (row) => <Time at={row.first_seen_at} /> },
@@ -109,9 +109,9 @@ function Subjects({ listed }: { listed: Listed }) {
               keyOf={(row) => row.visitor_id ?? row.account_id!}
               rowClass={() => "event"}
               sorting={{ by: sort || "last_seen", sort: (by) => change({ sort: by === "last_seen" ? undefined : by }) }}
-              empty={<p>{cursor !== undefined ? `None of the newest ${one}s fits. Look further back.` : `No ${one} in ${environment} fits, in 30 days. ${listed === "accounts" ? "Send account_id with an identification to see accounts here. " : ""}Clear a filter, or choose another environment above.`}</p>}
+              empty={<p>{cursor !== undefined ? `None of the newest ${one}s match. Look further back.` : `No ${one} in ${environment} matches in the last 30 days. ${listed === "accounts" ? "Send account_id with an identification to see accounts here. " : ""}Clear a filter, or choose another environment above.`}</p>}
             />
-            <p class="quiet">Counts are of 30 days; 64+ is 64 or more.{lookedAt && ` The first ${rows.length} of ${lookedAt.subjects} that fit`}{lookedAt && !lookedAt.is_complete && lookedAt.since && <>, of the newest 10,000 events, since <Time at={lookedAt.since} /></>}{lookedAt && "."}{!lookedAt && cursor === undefined && rows.length > 0 && ` ${many(rows.length, one)} in all.`} {!lookedAt && cursor !== undefined && <Button kind="small" busy={counting.busy} onClick={() => counting.run()}>Count all that fit</Button>}<Rebuilt since={since} /></p>
+            <p class="quiet">Counts cover 30 days; 64+ means 64 or more.{lookedAt && ` The first ${rows.length} of ${lookedAt.subjects} that match`}{lookedAt && !lookedAt.is_complete && lookedAt.since && <>, of the newest 10,000 events, since <Time at={lookedAt.since} /></>}{lookedAt && "."}{!lookedAt && cursor === undefined && rows.length > 0 && ` ${many(rows.length, one)} in all.`} {!lookedAt && cursor !== undefined && <Button kind="small" busy={counting.busy} onClick={() => counting.run()}>Count all matches</Button>}<Rebuilt since={since} /></p>
             <Problem error={counting.error} />
             <Problem error={error} retry={more} />
             <More show={cursor !== undefined} busy={busy} onMore={more}>Show more</More>

@@ -81,7 +81,7 @@ function EndpointCard({ endpoint, onOpen, onChanged }: { endpoint: Endpoint; onO
   return (
     <Card title={endpoint.description || "Endpoint"} actions={<span class={`badge ${TONES[endpoint.status]}`}>{endpoint.status}</span>}>
       <p class="url"><code>{endpoint.url}</code></p>
-      {endpoint.status === "failing" && <p class="note">Recover marks it active. Redeliver what has failed for good, or ask the operator.</p>}
+      {endpoint.status === "failing" && <p class="note">Recover makes it active again. Deliveries that have failed for good are not repeated: redeliver them below, or ask the operator.</p>}
       <Facts rows={[
         ["Events", endpoint.events.join(", ")],
         ["Traffic", AUDIENCES.find(([name]) => name === endpoint.environment)?.[1] ?? endpoint.environment],
@@ -95,10 +95,10 @@ function EndpointCard({ endpoint, onOpen, onChanged }: { endpoint: Endpoint; onO
       ]} />
       <p class="buttons">
         <Button developer name={named("Test")} onClick={() => act("POST", `${path}/test`, undefined, "A test is on its way. Refresh the attempts to see it.")}>Test</Button>
-        {endpoint.status === "failing" && <Button developer name={named("Recover")} onClick={pause(false, "The endpoint has a new start.")}>Recover</Button>}
+        {endpoint.status === "failing" && <Button developer name={named("Recover")} onClick={pause(false, "The endpoint is active again.")}>Recover</Button>}
         {endpoint.status === "paused"
-          ? <Button developer name={named("Resume")} onClick={pause(false, "Resumed: what waited goes out now.")}>Resume</Button>
-          : <Button developer name={named("Pause")} onClick={pause(true, "Paused: nothing new is queued.")}>Pause</Button>}
+          ? <Button developer name={named("Resume")} onClick={pause(false, "Resumed: waiting deliveries are sent now.")}>Resume</Button>
+          : <Button developer name={named("Pause")} onClick={pause(true, "Paused: no new deliveries are queued.")}>Pause</Button>}
         {signed && <Button developer name={named("Rotate secret of")} onClick={() => onOpen({ is: "rotate", endpoint })}>Rotate secret</Button>}
         <Button developer name={named("Edit")} onClick={() => onOpen({ is: "edit", endpoint })}>Edit</Button>
         <Button developer kind="danger" name={named("Delete")} onClick={() => onOpen({ is: "delete", endpoint })}>Delete</Button>
@@ -143,7 +143,7 @@ function Opened({ open, onClose, onDone }: { open: Open; onClose: () => void; on
           show(await api.manage<Issued>("POST", `${path}/rotate-secret`, { previous_secret_valid_hours: Number(values.get("hours")) }))
         }>
           <p class="url"><code>{open.endpoint.url}</code></p>
-          <Field label="The previous secret signs along for so many hours" hint="0: not at all. Use this when the secret was leaked.">
+          <Field label="Hours for which the previous secret also signs" hint="Use 0 when the secret was leaked.">
             <input type="number" name="hours" min={0} max={168} defaultValue="24" required />
           </Field>
         </Dialog>
@@ -156,7 +156,7 @@ function Opened({ open, onClose, onDone }: { open: Open; onClose: () => void; on
           onDone();
         }}>
           <p class="url"><code>{open.endpoint.url}</code></p>
-          <p>Deliveries to it stop at once, and what waits is dropped.</p>
+          <p>Deliveries to it stop at once. Waiting ones are dropped.</p>
         </Confirm>
       );
   }
@@ -184,11 +184,11 @@ function Edit({ endpoint, onClose, onSave }: { endpoint: Endpoint | undefined; o
       <Field label="Description"><input name="description" maxLength={200} defaultValue={endpoint?.description} /></Field>
       <Field label="Traffic"><Choice name="environment" value={endpoint?.environment ?? "live"} options={AUDIENCES} /></Field>
       <Field label="Format" hint="Messages for people are not signed. Use the address of an incoming webhook or workflow."><Choice name="format" value={format} options={FORMATS} onPick={setFormat} /></Field>
-      <Field label="Filter" hint={'A condition as of a rule, such as score >= 60 && present("account.id"). Of identifications and reviews only those are sent of which it is true; all when it is empty.'}>
+      <Field label="Filter" hint={'A condition like that of a rule, such as score >= 60 && present("account.id"). Only identifications and reviews for which it is true are sent. Leave it empty to send all.'}>
         <textarea name="filter" rows={3} maxLength={2000} spellcheck={false} defaultValue={endpoint?.filter} />
       </Field>
       <fieldset><legend>Events</legend>
-        {isChat && <p class="quiet">One message for an identification, whichever of these it causes.</p>}
+        {isChat && <p class="quiet">Each identification is one message, however many of these events it causes.</p>}
         {EVENTS.map((one) => <label key={one}><input type="checkbox" name="events" value={one} checked={chosen.includes(one)} onChange={(event) => tick(one, event.currentTarget.checked)} /> {one}</label>)}
       </fieldset>
     </Dialog>

@@ -61,7 +61,7 @@ function Signal({ one, place, event, texts }: { one: Fired; place: number; event
       <p class="signal">
         <span class={`swatch tone-${place % 5}`} aria-hidden="true" />
         <strong>{one.signal}</strong> <span class="weight">+{one.weight}</span>
-        <span class="quiet">{one.group}, {one.confidence} confidence</span>
+        <span class="quiet">{one.group !== one.signal && `${one.group}, `}{one.confidence} confidence</span>
       </p>
       <p>{texts.signals[one.signal]?.description}</p>
       {evidence.length > 0 && <ul class="evidence">{evidence.map((name) => <li key={name}>{withCode(texts.evidence[name] ?? name)}</li>)}</ul>}

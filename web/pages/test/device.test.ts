@@ -75,7 +75,7 @@ describe("integrity", () => {
     const fired = [{ signal: "rooted", group: "integrity", weight: 25, confidence: "medium" as const }, { signal: "vpn_auxiliary_mobile", group: "network", weight: 5, confidence: "medium" as const }];
     const place = shown(event(signals, "android", { evidence: { rooted: ["sdk_rooted"], vpn_auxiliary_mobile: ["sdk_vpn_active"] } }, fired));
     expect([...place.querySelectorAll("li")].map((line) => line.textContent)).toEqual([
-      "hint The SDK found that developer options or debugging over USB are switched on. Counts nothing.",
+      "hint The SDK found that developer options or debugging over USB are switched on. Adds nothing to the score.",
       "hint The SDK found that the device is rooted. +25",
       "hint The SDK found that the device uses a VPN. +5",
     ]);

@@ -16,7 +16,7 @@ describe("values for people", () => {
   });
 
   it("shows shares, with a decimal where they are small", () => {
-    expect([share(1, 2), share(1, 100), share(0, 100), share(0, 0)]).toEqual(["50 %", "1.0 %", "0 %", "0 %"]);
+    expect([share(1, 2), share(1, 100), share(0, 100), share(0, 0), share(1, 2000), share(1, 2001)]).toEqual(["50 %", "1.0 %", "0 %", "0 %", "0.1 %", "< 0.1 %"]);
   });
 
   it("shows money to the cent, and finer where it must", () => {

@@ -5,7 +5,7 @@ import vectorsOfFiles from "../../../tests/domain/csv_tables.json" with { type: 
 import { inParts, pasted, tableOf } from "../console/entries/csv.js";
 import { usable } from "../console/firstrun.js";
 import { zone } from "../console/format.js";
-import { keyOf, layout, type Node, spread } from "../console/graph.js";
+import { keyOf, layout, type Node, shortened, spread } from "../console/graph.js";
 import { shade } from "../console/map.js";
 import { growth } from "../console/overview.js";
 import { former, precisionOf } from "../console/judging/performance.js";
@@ -123,6 +123,9 @@ describe("saved filters", () => {
 });
 
 describe("charts, maps and graphs", () => {
+  it("labels accounts by what tells them apart", () => {
+    expect(["user-1", "customer+039@mail.example", "bulk.customer+039@mail.example", "0123456789abcdef0"].map(shortened)).toEqual(["user-1", "customer+039@…", "bulk.cus…er+039", "01234567…bcdef0"]);
+  });
   it("have whole marks in even steps", () => {
     expect(marks(0)).toEqual([0, 1]);
     expect(marks(3)).toEqual([0, 1, 2, 3]);

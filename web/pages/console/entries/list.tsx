@@ -43,7 +43,7 @@ function Shown({ list, onChanged }: { list: StoredList; onChanged: () => void })
   };
   /** In requests of a thousand: what was added before one that is refused stays, and the error says how many. */
   const add = async (entries: NewEntry[]) => {
-    if (entries.length === 0) throw new Error("There is no value in it.");
+    if (entries.length === 0) throw new Error("It contains no value.");
     let added = 0, replaced = 0;
     for (const some of inParts(entries, AT_ONCE)) {
       try {
@@ -51,7 +51,7 @@ function Shown({ list, onChanged }: { list: StoredList; onChanged: () => void })
         added += counts.added;
         replaced += counts.replaced;
       } catch (caught) {
-        if (added + replaced > 0) throw new Error(`${caught instanceof Error ? caught.message : String(caught)} ${many(added + replaced, "entry", "entries")} before are saved.`);
+        if (added + replaced > 0) throw new Error(`${caught instanceof Error ? caught.message : String(caught)} ${many(added + replaced, "entry", "entries")} before it are saved.`);
         throw caught;
       }
     }
@@ -71,7 +71,7 @@ function Shown({ list, onChanged }: { list: StoredList; onChanged: () => void })
   ];
   return (
     <>
-      <p class="summary"><strong>{list.name}</strong> <span>of kind {list.kind}, {many(list.entries, "entry", "entries")}{counted && `, of which ${counted.is_exact ? "" : "more than "}${count(counted.count)} begin so`}</span> <Id what="the id of the list">{list.id}</Id></p>
+      <p class="summary"><strong>{list.name}</strong> <span>of kind {list.kind}, {many(list.entries, "entry", "entries")}{counted && `, of which ${counted.is_exact ? "" : "more than "}${count(counted.count)} match`}</span> <Id what="the id of the list">{list.id}</Id></p>
       <p class="buttons">
         <Button judge kind="primary" onClick={() => setOpen("add")}>Add entries</Button>
         <Button judge onClick={() => setOpen("import")}>Import …</Button>
@@ -82,10 +82,10 @@ function Shown({ list, onChanged }: { list: StoredList; onChanged: () => void })
       </p>
       <NoEffect list={standing.value?.find(({ name }) => name === list.name)} environment={environment} isList />
       <FilterBar names={["q"]} labels={{ q: "Value begins with" }} />
-      {selection.chosen.size > 0 && <div class="bottom-bar"><p class="buttons"><span role="status">{many(selection.chosen.size, "entry", "entries")} chosen</span><Button judge kind="danger" busy={remove.busy} onClick={() => remove.run()}>Remove</Button></p><Problem error={remove.error} /></div>}
+      {selection.chosen.size > 0 && <div class="bottom-bar"><p class="buttons"><span role="status">{many(selection.chosen.size, "entry", "entries")} selected</span><Button judge kind="danger" busy={remove.busy} onClick={() => remove.run()}>Remove</Button></p><Problem error={remove.error} /></div>}
       <Show of={loaded}>{({ rows: entries, cursor }) => (
         <>
-          <Table name={`Entries of ${list.name}`} columns={columns} rows={entries} keyOf={({ value }) => value} selection={selection} empty={<p>{query.q ? "No entry begins so." : "No entry yet."}</p>} />
+          <Table name={`Entries of ${list.name}`} columns={columns} rows={entries} keyOf={({ value }) => value} selection={selection} empty={<p>{query.q ? "No entry begins with this." : "No entry yet."}</p>} />
           <Problem error={error} retry={more} />
           <More show={cursor !== undefined} busy={busy} onMore={more}>Show more</More>
         </>
@@ -94,12 +94,12 @@ function Shown({ list, onChanged }: { list: StoredList; onChanged: () => void })
       {open === "import" && <Import kind={list.kind} onClose={() => setOpen(undefined)} onAdd={add} />}
       {open === "rename" && (
         <Dialog title={`Rename ${list.name}`} submit="Rename" onClose={() => setOpen(undefined)} onSubmit={async (values) => { await api.manage("PATCH", path, { name: String(values.get("name")).trim() }); done("Renamed."); }}>
-          <Field label="Name" hint="Small letters, digits and underscores. A list that a rule names keeps its name."><input name="name" required pattern="[a-z][a-z0-9_]{0,47}" defaultValue={list.name} /></Field>
+          <Field label="Name" hint="Small letters, digits and underscores. A list that a rule uses cannot be renamed."><input name="name" required pattern="[a-z][a-z0-9_]{0,47}" defaultValue={list.name} /></Field>
         </Dialog>
       )}
       {open === "delete" && (
         <Confirm title={`Delete ${list.name}?`} submit="Delete" onClose={() => setOpen(undefined)} onConfirm={async () => { await api.manage("DELETE", path); notify("The list is deleted."); location.hash = link("lists"); }}>
-          <p>With its {many(list.entries, "entry", "entries")}. It cannot be undone. A list that a rule names, and the six of the start, stay.</p>
+          <p>With its {many(list.entries, "entry", "entries")}. It cannot be undone. Lists that a rule uses and the six built-in lists cannot be deleted.</p>
         </Confirm>
       )}
     </>
@@ -140,11 +140,11 @@ function Add({ kind, onClose, onAdd }: { kind: string; onClose: () => void; onAd
       const note = String(form.get("note")).trim(), expires_at = until === "" ? null : new Date(until).toISOString();
       await onAdd(values.map((value) => ({ value, note, expires_at })));
     }}>
-      <Field label="Values, one a line" hint="Paste as many as you like. A value that is there gets the new note and expiry."><textarea name="values" rows={6} required spellcheck={false} placeholder={PLACEHOLDERS[kind]} value={text} onInput={(event) => setText(event.currentTarget.value)} /></Field>
+      <Field label="Values, one per line" hint="Paste as many as you like. A value that is already on the list gets the new note and expiry."><textarea name="values" rows={6} required spellcheck={false} placeholder={PLACEHOLDERS[kind]} value={text} onInput={(event) => setText(event.currentTarget.value)} /></Field>
       {values.length > 1 && <p role="status">{many(values.length, "value")}: <span class="tag">{values.slice(0, MAX_SHOWN).join(" · ")}{values.length > MAX_SHOWN && " · …"}</span></p>}
       <Problem error={fault} />
       <Field label="Note"><input name="note" maxLength={500} autocomplete="off" /></Field>
-      <Field label="Expires" hint="Empty: never. In your time zone."><input type="datetime-local" name="expires" /></Field>
+      <Field label="Expires" hint="In your time zone. Leave empty for never."><input type="datetime-local" name="expires" /></Field>
     </Dialog>
   );
 }
@@ -164,7 +164,7 @@ function Import({ kind, onClose, onAdd }: { kind: string; onClose: () => void; o
   });
   return (
     <Dialog title="Import entries" submit="Import" disabled={!read} onClose={onClose} onSubmit={() => onAdd(read!.entries)}>
-      <Field label="A CSV file" hint="With the columns value, note and expires_at, as an export has them; value alone will do."><input type="file" accept=".csv,text/csv,text/plain" required onChange={(event) => look.run(event.currentTarget.files?.[0])} /></Field>
+      <Field label="A CSV file" hint="Columns value, note and expires_at, as in an export; value alone is enough."><input type="file" accept=".csv,text/csv,text/plain" required onChange={(event) => look.run(event.currentTarget.files?.[0])} /></Field>
       <Problem error={look.error} />
       {read && <><p role="status">{many(read.entries.length, "entry", "entries")}, separated by {read.separator}s, {read.hasHeader ? "with a header" : "without a header"}.{read.entries.length > MAX_SHOWN && ` The first ${MAX_SHOWN}:`}</p><First entries={read.entries} /></>}
     </Dialog>

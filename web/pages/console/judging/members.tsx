@@ -42,7 +42,7 @@ function All() {
       cell: (member) => (
         <div class="buttons">
           <Button admin kind="small" name={`Change the role of ${member.name}`} onClick={() => setOpen({ is: "role", member })}>Role</Button>
-          {member.status !== "suspended" && <Button admin kind="small" name={`Invite ${member.name} again`} onClick={() => api.manage<Invited>("POST", `members/${member.id}/invitation`).then((made) => done(linked(made)), (error: Error) => notify(error.message))}>New link</Button>}
+          {member.status !== "suspended" && <Button admin kind="small" name={`New link for ${member.name}`} onClick={() => api.manage<Invited>("POST", `members/${member.id}/invitation`).then((made) => done(linked(made)), (error: Error) => notify(error.message))}>New link</Button>}
           {member.status !== "invited" && <Button admin kind="small" name={`${member.status === "suspended" ? "Let in" : "Suspend"} ${member.name}`} onClick={() => act(() => api.manage("PATCH", `members/${member.id}`, { status: member.status === "suspended" ? "active" : "suspended" }), member.status === "suspended" ? "May sign in again." : "Suspended: signed out everywhere.")}>{member.status === "suspended" ? "Let in" : "Suspend"}</Button>}
           <Button admin kind="small danger" name={`Remove ${member.name}`} onClick={() => setOpen({ is: "remove", member })}>Remove</Button>
         </div>
@@ -57,14 +57,14 @@ function All() {
         <Dialog title="Invite a member" submit="Invite" onClose={() => setOpen(undefined)} onSubmit={async (form) => {
           done(linked(await api.manage<Invited>("POST", "members", { email: String(form.get("email")).trim(), name: String(form.get("name")).trim(), role: form.get("role") })));
         }}>
-          <Field label="E-mail address" hint="Nothing is sent there: you hand over the link that comes next."><input name="email" type="email" required maxLength={254} autocomplete="off" /></Field>
+          <Field label="E-mail address" hint="No e-mail is sent: you pass on the link yourself."><input name="email" type="email" required maxLength={254} autocomplete="off" /></Field>
           <Field label="Name"><input name="name" required maxLength={100} autocomplete="off" /></Field>
           <Field label="Role"><Choice name="role" value="analyst" options={ROLES} /></Field>
         </Dialog>
       )}
       {open?.is === "link" && (
         <Dialog title={`The link for ${open.member.name}`} submit="I have it" onClose={() => setOpen(undefined)}>
-          <p>Hand it over by a way that you trust. It works once, until <Time at={open.until} />, and is not shown again.{open.member.status === "active" && " With it this member chooses a new password and sets up codes anew; until then the old ones are good."}</p>
+          <p>Send it over a channel that you trust. It works once, until <Time at={open.until} />, and is not shown again.{open.member.status === "active" && " With it this member chooses a new password and sets up one-time codes again; until then the present ones stay valid."}</p>
           <p class="secret"><code>{open.url}</code> <Copy text={open.url} what="the link" /></p>
         </Dialog>
       )}
@@ -84,9 +84,9 @@ function All() {
           done();
         }}>
           {open.member.has_provider
-            ? <p><strong>The OpenID provider still knows this person.</strong> With a mapped role there, the person comes in again, as a new member. Take the role away there first, or suspend the member here: that keeps the person out.</p>
-            : <p>{open.member.email} cannot sign in any more.</p>}
-          <p>What the audit log says of this member stays.</p>
+            ? <p><strong>The OpenID provider still knows this person.</strong> If it still maps a role to this person, the next sign-in makes a new member. Remove the role there first, or suspend the member here, which keeps the person out.</p>
+            : <p>{open.member.email} can no longer sign in.</p>}
+          <p>Entries of this member in the audit log stay.</p>
         </Confirm>
       )}
     </>

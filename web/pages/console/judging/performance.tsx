@@ -81,7 +81,7 @@ function Levels({ lines }: { lines: PerformanceLine[] }) {
     <>
       <Lines title="Levels" lines={lines} />
       <Card title="Labels by level">
-        <ul class="bars" aria-label="Labels by level">
+        <ul class="bars labels" aria-label="Labels by level">
           {lines.map((line) => (
             <li key={line.name}>
               <span class="label">{line.name}</span>

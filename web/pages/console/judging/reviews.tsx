@@ -65,7 +65,7 @@ function Queue({ people }: { people: Person[] }) {
       const all = found.flatMap((review) => (since.has(review.id) ? (since.get(review.id) ?? []) : review));
       const reviews = all.filter((review) => isWanted(review, query.assignee));
       const shown = reviews.filter((review) => !query.rule || (review.rule ?? "by hand") === query.rule);
-      const empty = <div class="empty"><p>No open review in {environment}{query.rule ? " by this rule" : ""}{query.assignee === "none" ? " that nobody has" : query.assignee ? " of this member" : ""}. A rule that decides review opens them.</p></div>;
+      const empty = <div class="empty"><p>No open review in {environment}{query.rule ? " by this rule" : ""}{query.assignee === "none" ? " assigned to nobody" : query.assignee ? " assigned to this member" : ""}. A rule with the decision review opens reviews.</p></div>;
       const given = { reviews: shown, people, onChanged };
       return (
         <>
@@ -206,7 +206,7 @@ function Work({ reviews, people, onChanged, empty }: Given & { empty: Content })
     else if (review === undefined) return;
     else if (wanted === "note") note.current?.focus();
     else if (wanted === "block") block(review);
-    else if (wanted === "take") own === undefined ? notify("A management key takes no review.") : assign(review, own);
+    else if (wanted === "take") own === undefined ? notify("A management key cannot be assigned a review.") : assign(review, own);
     else close(review, wanted);
     draw((number) => number + 1);
   };
@@ -300,7 +300,7 @@ function OpenList({ reviews, people, onChanged }: Given) {
   ];
   return (
     <>
-      {selection.chosen.size > 0 && <div class="bottom-bar"><p class="buttons"><span role="status">{many(selection.chosen.size, "review")} chosen</span><Button judge kind="primary" onClick={() => setOpen("close")}>Close …</Button><Button judge onClick={() => setOpen("assign")}>Assign …</Button></p></div>}
+      {selection.chosen.size > 0 && <div class="bottom-bar"><p class="buttons"><span role="status">{many(selection.chosen.size, "review")} selected</span><Button judge kind="primary" onClick={() => setOpen("close")}>Close …</Button><Button judge onClick={() => setOpen("assign")}>Assign …</Button></p></div>}
       <Table name="Open reviews" columns={columns} rows={reviews} keyOf={(row) => row.id} selection={selection} />
       {open === "assign" && (
         <Dialog title={`Assign ${many(selection.chosen.size, "review")}`} submit="Assign" onClose={() => setOpen(undefined)} onSubmit={async (form) => {
@@ -346,7 +346,7 @@ function Closed({ people }: { people: Person[] }) {
   const reopen = useAction(async (id: string) => {
     await api.manage("POST", `reviews/${id}/reopen`);
     setReopened((before) => new Set([...before, id]));
-    notify("The review is open again. Its label stays until it is closed the next time.");
+    notify("The review is open again. Its label stays until the review is closed again.");
   });
   const link = useLink();
   const { loaded, more, busy, error } = usePages(

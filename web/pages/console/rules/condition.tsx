@@ -81,7 +81,7 @@ export function ConditionField({ value, fault, language, onEdit }: { value: stri
             <pre aria-hidden="true"><code>{value.split("\n")[fault.line - 1] ?? ""}{"\n"}{" ".repeat(Math.max(0, fault.column - 1))}^</code></pre>
             <p>Line {fault.line}, column {fault.column}: {fault.text} <button type="button" class="small" onClick={toFault}>Go there</button></p>
           </div>
-        : <small id={`${id}-hint`}>In CEL. Completions come as you write; Ctrl+Space asks for them.</small>}
+        : <small id={`${id}-hint`}>Written in CEL. Press Ctrl+Space for completions.</small>}
     </div>
   );
 }

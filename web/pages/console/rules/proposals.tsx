@@ -34,7 +34,7 @@ export function Proposals({ audience, saved, proposals, onTake, onGone }: {
             {one.revision !== saved.revision && <p class="quiet">Made from revision {one.revision}; revision {saved.revision} is in force.</p>}
             <Changes of={differences(saved.rules, one.rules)} />
             <p class="buttons">
-              {isAdmin && <Button kind="small" onClick={() => onTake(one)}>Take into the editor</Button>}
+              {isAdmin && <Button kind="small" onClick={() => onTake(one)}>Load into the editor</Button>}
               {(isAdmin || (own !== undefined && one.author === own)) && <Button kind="small danger" busy={dismiss.busy} onClick={() => dismiss.run(one.id)}>Dismiss</Button>}
             </p>
           </li>

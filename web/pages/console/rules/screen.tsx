@@ -59,11 +59,11 @@ export function Rules() {
       <form class="filters" aria-label="Which rules" onSubmit={(event) => event.preventDefault()}>
         <Field label="Rules for"><Choice value={audience} options={AUDIENCES} onPick={(one) => change({ rules: one })} /></Field>
       </form>
-      {role !== "admin" && <p class="note">Your role is {role}. {role === "viewer" ? "You may preview rules, and not save them." : "You may save rules in the modes shadow and off; a change of what decides you propose to an admin."}</p>}
+      {role !== "admin" && <p class="note">Your role is {role}. {role === "viewer" ? "You may preview rules, but not save them." : "You may save rules in the modes shadow and off. Propose changes of active rules to an admin."}</p>}
       <Show of={loaded}>{(ruleset) => <Show of={language}>{(words) => (
         <>
           <Proposals audience={audience} saved={ruleset} proposals={proposals.value ?? []} onTake={(one) => offer(ruleset, one)} onGone={proposals.reload} />
-          {taking && <Confirm title="Take the proposal?" submit="Take it" onClose={() => setTaking(undefined)} onConfirm={async () => take(ruleset, taking)}><p>It takes the place of what you have changed and not saved.</p></Confirm>}
+          {taking && <Confirm title="Load the proposal?" submit="Load it" onClose={() => setTaking(undefined)} onConfirm={async () => take(ruleset, taking)}><p>It replaces your unsaved changes.</p></Confirm>}
           <Editor key={`${audience} ${ruleset.revision} ${round}`} audience={audience} saved={ruleset} language={words} onSaved={show} onReload={loaded.reload} onProposed={proposals.reload} />
           <History key={`history ${audience} ${ruleset.revision}`} audience={audience} saved={ruleset} onSaved={show} />
         </>
@@ -142,7 +142,7 @@ function Editor({ audience, saved, language, onSaved, onReload, onProposed }: {
           <Button disabled={changes.length === 0} onClick={drop}>Discard</Button>
         </p>
         {isConflict
-          ? <div class="problem" role="alert"><p>Somebody else has saved these rules since you opened them. Load theirs, and repeat your change: it is not kept.</p><button type="button" onClick={onReload}>Load theirs</button></div>
+          ? <div class="problem" role="alert"><p>Somebody else has saved these rules since you opened them. Load theirs and repeat your change: it will be lost.</p><button type="button" onClick={onReload}>Load theirs</button></div>
           : <Problem error={save.error ?? look.error} />}
       </div>
       {isProposing && (
@@ -151,14 +151,14 @@ function Editor({ audience, saved, language, onSaved, onReload, onProposed }: {
           setProposing(false);
           drop();
           onProposed();
-          notify("Proposed: admins see it first on this screen. Nothing has changed yet.");
+          notify("Proposed. Admins see it at the top of this screen. The rules in force are unchanged.");
         }}>
           <Field label="Why" hint="For the admins who decide."><input name="note" required maxLength={500} autocomplete="off" /></Field>
         </Dialog>
       )}
       {changes.length === 0 && <Warnings of={saved} />}
       {preview && <Effect preview={preview} audience={audience} />}
-      <Card title="In their order: the first active one that matches decides">
+      <Card title="Rules in order: the first active match decides">
         <ol class="rules">
           {rules.map((rule, at) => (
             <li key={rule.id ?? `new ${at}`} class={rule.mode}>
@@ -180,7 +180,7 @@ function Editor({ audience, saved, language, onSaved, onReload, onProposed }: {
             </li>
           ))}
         </ol>
-        {rules.length === 0 && <p class="empty">No rule. Every identification is without a decision.</p>}
+        {rules.length === 0 && <p class="empty">No rules: no identification gets a decision.</p>}
       </Card>
       {edited !== undefined && rules[edited] && (
         <EditRule rule={rules[edited]} others={rules.filter((_, at) => at !== edited)} at={edited} all={rules} audience={audience} language={language} fault={faults.get(edited)}
@@ -189,7 +189,7 @@ function Editor({ audience, saved, language, onSaved, onReload, onProposed }: {
       )}
       {removing !== undefined && rules[removing] && (
         <Confirm title={`Remove ${rules[removing].name}?`} submit="Remove" onClose={() => setRemoving(undefined)} onConfirm={async () => { set(rules.filter((_, at) => at !== removing)); setRemoving(undefined); }}>
-          <p>It is gone once you save. Its modes off and shadow keep it, and decide nothing.</p>
+          <p>It is removed when you save. To keep it without effect, set its mode to off or shadow.</p>
         </Confirm>
       )}
     </>
@@ -247,14 +247,14 @@ function EditRule({ rule, others, at, all, audience, language, fault: given, onC
   }, [draft.condition]);
   const done = async () => {
     const name = draft.name.trim();
-    if (others.some((one) => one.name === name)) throw new Error("Another rule has this name. Give it one of its own.");
+    if (others.some((one) => one.name === name)) throw new Error("Another rule has this name. Choose a different one.");
     const found = await check(draft);
     if (found) throw new Error(`The condition cannot be used yet: line ${found.line}, column ${found.column}.`);
     onDone({ ...draft, name });
   };
   return (
     <Dialog title={rule.id || rule.name ? `Edit ${rule.name}` : "Add a rule"} submit="Done" hasDraft={JSON.stringify(draft) !== JSON.stringify(rule)} onClose={onClose} onSubmit={done}>
-      <p class="quiet">Place {at + 1} of {all.length}. Nothing is in force before you save.</p>
+      <p class="quiet">Place {at + 1} of {all.length}. Changes take effect when you save.</p>
       <Field label="Name"><input name="name" required maxLength={80} autocomplete="off" value={draft.name} onInput={(event) => setDraft({ ...draft, name: event.currentTarget.value })} /></Field>
       <ConditionField value={draft.condition} fault={fault} language={language} onEdit={(condition) => setDraft({ ...draft, condition })} />
       <Field label="Decision"><Choice name="action" value={draft.action} options={["allow", "review", "challenge", "block"]} onPick={(action) => setDraft({ ...draft, action })} /></Field>

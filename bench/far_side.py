@@ -27,6 +27,7 @@ from bench.load import Client, requests
 from bench.serving import report_body
 from tests.support.receivers import HOSTILE, Play, never_reads
 
+ROOT = Path(__file__).parents[1]
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 _EVENT_ID = re.compile(rb"\r\nx-svc-event-id: *([0-9a-f-]{36})", re.IGNORECASE)
@@ -97,19 +98,28 @@ class FarSide:
         return json.loads(line)
 
 
-@asynccontextmanager
-async def far_side(directory: Path, plays: Sequence[str]) -> AsyncGenerator[FarSide]:
-    """Receivers that play these, each on a port of its own. The directory gets their certificates."""
+def command_of(directory: Path, plays: Sequence[str]) -> list[str]:
+    """What starts the process; makes its certificate, whose authority is `ca.pem` of the directory."""
     authority = trustme.CA()
     authority.cert_pem.write_to_path(directory / "ca.pem")
     authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(directory / "far.pem")
-    command = [sys.executable, "-m", "bench.far_side", str(directory / "far.pem"), *plays]
-    root = Path(__file__).parents[1]
-    process = await trio.lowlevel.open_process(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=root)
+    return [sys.executable, "-m", "bench.far_side", str(directory / "far.pem"), *plays]
+
+
+def urls_of(ports: Sequence[int]) -> list[str]:
+    """Of the receivers, by the ports that the process says first."""
+    return [f"https://127.0.0.1:{port}/{place}" for place, port in enumerate(ports)]
+
+
+@asynccontextmanager
+async def far_side(directory: Path, plays: Sequence[str]) -> AsyncGenerator[FarSide]:
+    """Receivers that play these, each on a port of its own. The directory gets their certificates."""
+    command = command_of(directory, plays)
+    process = await trio.lowlevel.open_process(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT)
     far = FarSide(process, directory)
     try:
         ports: list[int] = await far.response()
-        far.urls = [f"https://127.0.0.1:{port}/{place}" for place, port in enumerate(ports)]
+        far.urls = urls_of(ports)
         yield far
     finally:
         process.terminate()

@@ -7,8 +7,13 @@ billing), with each number of workers. 32 keep-alive clients, 70 % of devices th
 own, fresh idempotency keys. Reports are `small` ones of the web SDK after gzip, or others of `bench.reports.Kind`. Each
 server runs alone, for each measurement on a store of its own.
 
+`--profile full` adds this service with the full profile (`bench.profile`), on made-up reports: each names an account
+and is signed as it is sent, and three receivers in another process take deliveries over TLS. CPU is the service's, its
+deliveries included.
+
     python -m bench.identify [--workers 1...] [--peer PYTHON] [--before DIR] [--report small|large|made-up]
-        [--seconds 6.0] [--rounds 3] [--devices 5000] [--returning 0.7] [--without-tokens] [--one-network]
+        [--profile bare|full] [--seconds 6.0] [--rounds 3] [--devices 5000] [--returning 0.7] [--without-tokens]
+        [--one-network]
 
 Many workers: `--workers 1 2`. `--without-tokens`: reports without a client token, not for the peer. `--one-network`:
 made-up reports from one address (ADR 217). The peer needs a Python with its libraries, and the programs of PostgreSQL:
@@ -22,29 +27,41 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import math
 import os
+import random
 import statistics
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
+from subprocess import PIPE, Popen
 from typing import Any, NamedTuple
 
-from bench.load import CLIENTS, one_address, own_address, requests, run
+from bench.far_side import command_of, urls_of
+from bench.load import CLIENTS, head, one_address, own_address, requests, run, senders
 from bench.measures import cpu_s, family, memory_mib
-from bench.reports import Kind
+from bench.profile import FEATURES, FILTERS, install
+from bench.reports import Kind, device_report
 from bench.sdk_visits import SdkVisits
 from bench.serving import HERE, Server, free_port, prepare, report_body
 from bench.usage import read_options
+from svc.identify.keys.proof import Subject
+from svc.kernel.store.directory import open_directory
+from svc.world import World
 from tests.support.postgresql import Cluster
+from tests.support.proofs import BrowserKey, compact
 
 API_KEY = "peer-key"
 DATABASE = ("shared_buffers=128MB", "max_wal_size=1GB")
 """As PostgreSQL comes."""
 ONE_WORKER = "1 worker"
+FULL = "1 worker, full profile"
+PAGE_ORIGIN = "https://shop.example"
 
 
 class Running(NamedTuple):
@@ -54,6 +71,8 @@ class Running(NamedTuple):
     api_key: str
     beside: Callable[[], float] = lambda: 0.0
     """Seconds of CPU that others have used for it."""
+    is_full: bool = False
+    """Whether it has the full profile, and is sent what shows it."""
 
     def cpu_s(self) -> float:
         return self.server.cpu_s() + self.beside()
@@ -110,6 +129,8 @@ class Visits(NamedTuple):
 
 def main() -> None:
     given = read_options(__doc__)
+    if given.profile == "full" and given.report != "made-up":
+        raise SystemExit("--profile full needs --report made-up: its reports are signed as they are sent")
     visits = Visits.of(given.report, given.devices, token=not given.without_tokens, one_network=given.one_network)
     print(
         f"{CLIENTS} clients, {visits.said}, {given.returning:.0%} returns, "
@@ -139,7 +160,8 @@ def _servers(given: argparse.Namespace) -> dict[str, Start]:
     servers["bare front"] = _bare
     if given.before:
         servers["the version before"] = partial(_service, given.before, 1)
-    return servers | {f"{count} worker{'s' * (count > 1)}": partial(_service, HERE, count) for count in workers}
+    servers |= {f"{count} worker{'s' * (count > 1)}": partial(_service, HERE, count) for count in workers}
+    return servers | ({FULL: _full} if given.profile == "full" else {})
 
 
 def _measure(start: Start, visits: Visits, given: argparse.Namespace, seed: int) -> Row:
@@ -147,7 +169,9 @@ def _measure(start: Start, visits: Visits, given: argparse.Namespace, seed: int)
         running = start(stack, Path(directory))
         server = running.server
         stack.callback(server.process.kill)
-        make = visits.requests(running.api_key, seed, given.returning)
+        make = (partial(full_requests, given.devices) if running.is_full else visits.requests)(
+            running.api_key, seed, given.returning
+        )
         run(server.port, make, min(2.0, given.seconds))  # warms caches up
         before = running.cpu_s()
         found = run(server.port, make, given.seconds)
@@ -184,6 +208,45 @@ def _service(checkout: Path, workers: int, _: ExitStack, directory: Path) -> Run
     return Running(Server.serving(directory / "data", *many, checkout=checkout), api_key)
 
 
+def _full(stack: ExitStack, directory: Path) -> Running:
+    data, world = directory / "data", World.real()
+    api_key = prepare(data)
+    command = command_of(directory, ["healthy"] * len(FILTERS))
+    receivers = stack.enter_context(Popen(command, cwd=HERE, stdin=PIPE, stdout=PIPE))
+    stack.callback(receivers.kill)
+    assert receivers.stdout is not None
+    urls = urls_of(json.loads(receivers.stdout.readline()))
+    found = open_directory(data, world.run_sync, world.entropy)
+    job = partial(install, number=1, features=FEATURES, now_ms=world.now_ms(), hooks=urls)
+    found.store.write_one_now(job)
+    found.store.close()
+    authority = str(directory / "ca.pem")
+    server = Server.serving(data, SVC_WEBHOOK_ALLOW_NETWORKS="127.0.0.0/8", SVC_WEBHOOK_CA_FILE=authority)
+    return Running(server, api_key, is_full=True)
+
+
+def full_requests(devices: int, api_key: str, seed: int, share: float) -> Callable[[], bytes]:
+    """As of `bench.load.requests`, of a device's account at a log-in, signed by the key of its browser."""
+    chance = random.Random(seed)
+    sender = senders(chance, devices, share)
+
+    @cache
+    def browser(number: int) -> tuple[BrowserKey, dict[str, Any], Subject]:
+        signals = {**device_report(number), "client_token": f"{number:032x}"}
+        return BrowserKey(number), signals, Subject(account_id=f"user-{number}", action="log_in")
+
+    def make() -> bytes:
+        number = sender()
+        key, signals, subject = browser(number)
+        fresh = {"nonce": f"{chance.getrandbits(128):032x}", "collected_at": time.time_ns() // 1_000_000}
+        named = {"account_id": subject.account_id, "action": subject.action}
+        about = compact({"sdk": {"platform": "web", "version": "0.1.0"}, **named})
+        body = about[:-1] + b',"signals":' + key.signed(signals | fresh, PAGE_ORIGIN, subject) + b"}"
+        return head(api_key, own_address(number), len(body)) + b"%032x\r\n\r\n" % chance.getrandbits(128) + body
+
+    return make
+
+
 def _summary(rows: dict[str, list[Row]]) -> None:
     print("\nmedians:")
     for name, measured in rows.items():
@@ -191,7 +254,7 @@ def _summary(rows: dict[str, list[Row]]) -> None:
     reference, *others = rows
     pairs = [(name, reference) for name in others]
     several = [name for name in others if name.endswith(" workers")]
-    pairs += [(name, ONE_WORKER) for name in several if ONE_WORKER in rows]
+    pairs += [(name, ONE_WORKER) for name in (*several, FULL) if {name, ONE_WORKER} <= rows.keys()]
     pairs += [(name, peers) for name in several if (peers := _peers(int(name.split()[0]))) in rows]
     print("\nmedians of the ratios within a round:")
     for name, beside in pairs:

@@ -7,7 +7,7 @@ webhook endpoints with filters that let everything pass; and a signed report.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from svc.features.lists.jobs import NewEntry, add_entries, create_list
@@ -36,6 +36,7 @@ FILTERS: Final = (
     'action == "log_in" && visitor.confidence >= 0',
     'velocity.visitor.events["24h"] > 0',
 )
+HOOKS: Final = tuple(f"https://hooks-{index}.example/" for index in range(len(FILTERS)))
 VALUES: Final[dict[ListKind, Callable[[int], str]]] = {
     "visitor": lambda number: f"{number:020}",
     "account": lambda number: f"listed-{number}",
@@ -44,8 +45,10 @@ VALUES: Final[dict[ListKind, Callable[[int], str]]] = {
 }
 
 
-def install(transaction: Transaction, number: int, features: Collection[str], now_ms: int) -> None:
-    """Give an organization those of the features that it has to be given."""
+def install(
+    transaction: Transaction, number: int, features: Collection[str], now_ms: int, hooks: Sequence[str] = HOOKS
+) -> None:
+    """Give an organization those of the features that it has to be given. `hooks`: URLs, one for each filter."""
     rules = [*ruleset_in_force(transaction, number, "live").rules]
     if "rules" in features:
         texts = (f"({CONDITIONS[index % len(CONDITIONS)]}) && score != {1000 + index}" for index in range(RULES))
@@ -57,9 +60,9 @@ def install(transaction: Transaction, number: int, features: Collection[str], no
         add_entries(transaction, number, f"lst_{index:020}", entries, now_ms)
         rules.append(_rule(RULES + index, f'in_list("list_{index}")'))
     save_rules(transaction, number, "live", 0, rules, "", now_ms)
-    for index, text in enumerate(FILTERS if "webhooks" in features else ()):
+    for index, (url, text) in enumerate(zip(hooks, FILTERS, strict=True) if "webhooks" in features else ()):
         made = NewEndpoint(
-            id=f"whk_{index:020}", url=f"https://hooks-{index}.example/", description="", environment="live",
+            id=f"whk_{index:020}", url=url, description="", environment="live",
             events=("identification.completed",), filter=text,
         )  # fmt: skip
         create_endpoint(transaction, number, made, bytes(32), now_ms)

@@ -1,6 +1,6 @@
-"""What conditions cost beside what the model says: those drawn from the grammar (`bench.condition_grammar`), of the
-largest events that there can be. Printed is how much of the CPU that its price stands for each took, and what the
-greatest ruleset that can be saved takes of an event. A search: what it finds beyond 1 is a fault of
+"""What conditions cost beside what the model says: those drawn from the grammar (`tests.support.condition_grammar`),
+of the largest events that there can be. Printed is how much of the CPU that its price stands for each took, and what
+the greatest ruleset that can be saved takes of an event. A search: what it finds beyond 1 is a fault of
 `svc.features.rules.language.cost`. What rules add to an identification, `bench.stages --profile full` measures.
 
     python -m bench.rules [--conditions 20000] [--seed 1]
@@ -12,7 +12,6 @@ import random
 import time
 from typing import Any, NamedTuple
 
-from bench.condition_grammar import conditions
 from bench.measures import quantile
 from bench.usage import read_options
 from svc.features.rules.checking import check_rules
@@ -21,6 +20,7 @@ from svc.features.rules.language.cost import BUDGET, UNITS_A_MS
 from svc.features.rules.language.values import Evaluation, Values
 from svc.features.rules.ruleset import Rule
 from svc.identify.scoring.signals import CATALOGUE
+from tests.support.condition_grammar import conditions
 
 LISTS = {"blocked_visitors": 0, "trusted_visitors": 0}
 _FULL = {"1h": 64, "24h": 64, "30d": 64}

@@ -36,11 +36,11 @@ class Server:
         self._await()
 
     @classmethod
-    def serving(cls, directory: str | Path, *options: str, checkout: Path = HERE) -> Server:
+    def serving(cls, directory: str | Path, *options: str, checkout: Path = HERE, **environment: str) -> Server:
         """`svc serve` on a data directory."""
         port = free_port()
         command = (*PROGRAM, "serve", "--data", str(directory), "--bind", f"127.0.0.1:{port}", *options)
-        return cls(*command, port=port, checkout=checkout)
+        return cls(*command, port=port, checkout=checkout, **environment)
 
     def _await(self) -> None:
         deadline = time.monotonic() + 20

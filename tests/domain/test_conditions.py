@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from cel_expr_python import cel  # pyright: ignore[reportMissingTypeStubs]
 
-from bench.condition_grammar import conditions
 from svc.features.rules.language.compiler import compiled_evaluator
 from svc.features.rules.language.conditions import compiled, known
 from svc.features.rules.language.cost import BUDGET
@@ -20,6 +19,7 @@ from svc.features.rules.language.language import MAX_LENGTH, VARIABLES, Conditio
 from svc.features.rules.language.literals import readable
 from svc.features.rules.language.values import Evaluation, Values
 from svc.kernel.net.addresses import read_address
+from tests.support.condition_grammar import conditions
 from tests.support.effort import LONG
 
 WINDOWS = {"1h": 1, "24h": 2, "30d": 7}

@@ -808,7 +808,7 @@ func (c *Client) ListLists(ctx context.Context, organizationID string) (*ListsBo
 
 // CreateList: make a list.
 //
-// At most 100 per organization, the six of the start included. Needs the role `admin` or `developer`.
+// At most 100 per organization, the six built-in lists included. Needs the role `admin` or `developer`.
 func (c *Client) CreateList(ctx context.Context, organizationID string, body CreateListBody) (*ListBody, error) {
 	var into ListBody
 	if err := c.Send(ctx, Call{
@@ -840,7 +840,7 @@ func (c *Client) GetList(ctx context.Context, organizationID string, listID stri
 
 // UpdateList: rename a list.
 //
-// One of the six of the start, and one that a rule names, keeps its name. Needs the role `admin` or `developer`.
+// A built-in list, and one that a rule uses, keeps its name. Needs the role `admin` or `developer`.
 func (c *Client) UpdateList(ctx context.Context, organizationID string, listID string, body UpdateListBody) (*ListBody, error) {
 	var into ListBody
 	if err := c.Send(ctx, Call{
@@ -856,7 +856,7 @@ func (c *Client) UpdateList(ctx context.Context, organizationID string, listID s
 
 // DeleteList: delete a list.
 //
-// With its entries. One of the six of the start, and one that a rule names, stays. Needs the role `admin` or
+// With its entries. A built-in list, and one that a rule uses, cannot be deleted. Needs the role `admin` or
 // `developer`.
 func (c *Client) DeleteList(ctx context.Context, organizationID string, listID string) error {
 	return c.Send(ctx, Call{

@@ -1193,7 +1193,7 @@ type RuleRow struct {
 type RulesAnswer struct {
 	// `live` is production, `test` staging and development.
 	Environment string `json:"environment"`
-	// Grows by one at each save; 0 = that of the start.
+	// Grows by one at each save; 0 = the initial ruleset.
 	Revision int64 `json:"revision"`
 	// In their order: the first active one that matches decides.
 	Rules []RuleRow `json:"rules"`

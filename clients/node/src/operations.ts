@@ -782,7 +782,7 @@ export abstract class Operations {
   /**
    * Make a list.
    *
-   * At most 100 per organization, the six of the start included. Needs the role `admin` or `developer`.
+   * At most 100 per organization, the six built-in lists included. Needs the role `admin` or `developer`.
    */
   createList(organizationId: string, body: CreateListBody): Promise<ListBody> {
     return this.send<ListBody>({
@@ -808,7 +808,7 @@ export abstract class Operations {
   /**
    * Rename a list.
    *
-   * One of the six of the start, and one that a rule names, keeps its name. Needs the role `admin` or `developer`.
+   * A built-in list, and one that a rule uses, keeps its name. Needs the role `admin` or `developer`.
    */
   updateList(organizationId: string, listId: string, body: UpdateListBody): Promise<ListBody> {
     return this.send<ListBody>({
@@ -821,7 +821,7 @@ export abstract class Operations {
   /**
    * Delete a list.
    *
-   * With its entries. One of the six of the start, and one that a rule names, stays. Needs the role `admin` or
+   * With its entries. A built-in list, and one that a rule uses, cannot be deleted. Needs the role `admin` or
    * `developer`.
    */
   deleteList(organizationId: string, listId: string): Promise<void> {

@@ -1254,7 +1254,7 @@ export interface RuleRow {
 export interface RulesAnswer {
   /** `live` is production, `test` staging and development. */
   environment: Open<"live" | "test">;
-  /** Grows by one at each save; 0 = that of the start. */
+  /** Grows by one at each save; 0 = the initial ruleset. */
   revision: number;
   /** In their order: the first active one that matches decides. */
   rules: Array<RuleRow>;

@@ -1398,7 +1398,7 @@ class Operations:
     ) -> ListBody:
         """Make a list.
 
-        At most 100 per organization, the six of the start included. Needs the role `admin` or `developer`.
+        At most 100 per organization, the six built-in lists included. Needs the role `admin` or `developer`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -1430,8 +1430,7 @@ class Operations:
     def update_list(self, organization_id: str, list_id: str, *, name: str | None = None) -> ListBody:
         """Rename a list.
 
-        One of the six of the start, and one that a rule names, keeps its name. Needs the role `admin` or
-        `developer`.
+        A built-in list, and one that a rule uses, keeps its name. Needs the role `admin` or `developer`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -1449,7 +1448,7 @@ class Operations:
     def delete_list(self, organization_id: str, list_id: str) -> None:
         """Delete a list.
 
-        With its entries. One of the six of the start, and one that a rule names, stays. Needs the role `admin`
+        With its entries. A built-in list, and one that a rule uses, cannot be deleted. Needs the role `admin`
         or `developer`.
 
         Args:

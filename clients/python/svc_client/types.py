@@ -1020,7 +1020,7 @@ class RulesAnswer(TypedDict):
     environment: str
     """`live` is production, `test` staging and development."""
     revision: int
-    """Grows by one at each save; 0 = that of the start."""
+    """Grows by one at each save; 0 = the initial ruleset."""
     rules: list[RuleRow]
     """In their order: the first active one that matches decides."""
     warnings: NotRequired[list[str]]

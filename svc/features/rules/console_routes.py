@@ -102,7 +102,7 @@ class EventRulesBody(msgspec.Struct, frozen=True, kw_only=True):
         Annotated[int, about("Of the ruleset that decided then; left out where it is not kept any more.", 3)]
         | UnsetType
     ) = UNSET
-    saved_at: Annotated[Timestamp, about("When it was saved; left out for that of the start.")] | UnsetType = UNSET
+    saved_at: Annotated[Timestamp, about("When it was saved; left out for the initial ruleset.")] | UnsetType = UNSET
     is_in_force: Annotated[bool, about("Whether it still decides.", True)]
     decision: Annotated[DecisionBody, about("What was decided then; left out where no rule matched.")] | UnsetType = (
         UNSET
@@ -137,9 +137,9 @@ class SavedBy(msgspec.Struct, frozen=True):
 class RevisionBody(msgspec.Struct, frozen=True, kw_only=True):
     """A ruleset as it was saved."""
 
-    revision: Annotated[int, about("0 is that of the start.", 3)]
-    saved_at: Annotated[Timestamp, about("When; left out for that of the start.")] | UnsetType = UNSET
-    saved_by: Annotated[SavedBy, about("By whom; left out for that of the start.")] | UnsetType = UNSET
+    revision: Annotated[int, about("0 is the initial ruleset.", 3)]
+    saved_at: Annotated[Timestamp, about("When; left out for the initial ruleset.")] | UnsetType = UNSET
+    saved_by: Annotated[SavedBy, about("By whom; left out for the initial ruleset.")] | UnsetType = UNSET
     rules: Annotated[tuple[RevisionRule, ...], about("In their order.")]
 
 

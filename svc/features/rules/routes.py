@@ -149,7 +149,7 @@ class RulesAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The ruleset of one kind of environment."""
 
     environment: Annotated[EnvironmentKind, about("`live` is production, `test` staging and development.", "live")]
-    revision: Annotated[int, about("Grows by one at each save; 0 = that of the start.", 3)]
+    revision: Annotated[int, about("Grows by one at each save; 0 = the initial ruleset.", 3)]
     rules: Annotated[tuple[RuleRow, ...], about("In their order: the first active one that matches decides.")]
     warnings: Annotated[tuple[str, ...] | UnsetType, about("What may not be meant: see previews.", _A_WARNING)] = UNSET
 

@@ -28,7 +28,7 @@ RULESETS = Table(
     invariants=("rulesets",),
     since=6,
 )
-"""In force, of live or of test environments; no row = that of the start."""
+"""In force, of live or of test environments; no row = the initial ruleset."""
 RULESET_HISTORY = Table(
     "ruleset_history",
     Key(organization=U32, kind=index_of(KINDS), revision=U32),

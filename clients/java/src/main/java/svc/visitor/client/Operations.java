@@ -592,7 +592,7 @@ public abstract class Operations {
   /**
    * Make a list.
    *
-   * <p>At most 100 per organization, the six of the start included. Needs the role {@code admin} or {@code
+   * <p>At most 100 per organization, the six built-in lists included. Needs the role {@code admin} or {@code
    * developer}.
    */
   public ListBody createList(String organizationId, CreateListBody body) {
@@ -611,8 +611,7 @@ public abstract class Operations {
   /**
    * Rename a list.
    *
-   * <p>One of the six of the start, and one that a rule names, keeps its name. Needs the role {@code admin} or {@code
-   * developer}.
+   * <p>A built-in list, and one that a rule uses, keeps its name. Needs the role {@code admin} or {@code developer}.
    */
   public ListBody updateList(String organizationId, String listId, UpdateListBody body) {
     return new ListBody(send(new Call("PATCH", "/management/organizations/{}/lists/{}", organizationId, listId).body(body)));
@@ -621,7 +620,7 @@ public abstract class Operations {
   /**
    * Delete a list.
    *
-   * <p>With its entries. One of the six of the start, and one that a rule names, stays. Needs the role {@code admin}
+   * <p>With its entries. A built-in list, and one that a rule uses, cannot be deleted. Needs the role {@code admin}
    * or {@code developer}.
    */
   public void deleteList(String organizationId, String listId) {

@@ -3258,7 +3258,7 @@ public final class Types {
       return textAt("environment");
     }
 
-    /** Grows by one at each save; 0 = that of the start. */
+    /** Grows by one at each save; 0 = the initial ruleset. */
     public Long revision() {
       return integerAt("revision");
     }

@@ -203,9 +203,7 @@ def questions(some: Some, chance: random.Random) -> dict[str, Callable[[], str]]
         "performance, 30 days": lambda: f"{managed}/performance",
         "performance, 365 days": lambda: f"{managed}/performance?{urlencode({'from': since(365)})}",
         "statistics, 24 h": lambda: f"statistics?{urlencode({**PRODUCTION, 'from': since(1), 'step': 'hour'})}",
-        "statistics, 30 days": lambda: (
-            f"statistics?{urlencode({**PRODUCTION, 'from': timestamp(now_ms - 30 * DAY_MS + 60_000), 'step': 'day'})}"
-        ),
+        "statistics, 30 days": lambda: f"statistics?{urlencode({**PRODUCTION, **window, 'step': 'day'})}",
         "networks, 30 days": lambda: f"networks?{urlencode({**PRODUCTION, **window})}",
         "audit": lambda: "audit?limit=50",
         "billing": lambda: "billing",

@@ -192,7 +192,7 @@ def _sighted(
 
 def _counts_enough(sought: Sought, row: VelocityRow, now_s: int) -> bool:
     """Return whether the row has as many visitors or accounts, and the country, as the query asks for."""
-    if row.counts(sought.listed, now_s).others[0][-1] < sought.least:
+    if sought.least and row.counts(sought.listed, now_s).others[0][-1] < sought.least:
         return False
     return sought.country is None or country_digest(sought.country) in row.others[2].ids
 

@@ -18,6 +18,9 @@ from typing import Any
 
 import pytest
 
+from tests.store.release import RELEASED, unpack
+from tests.support import postgresql
+from tests.support.chromium import browser
 from tests.support.ports import free_port
 from tests.test_wheel import wheel as wheel  # noqa: PLC0414  a fixture
 from tools import executable
@@ -30,6 +33,7 @@ pytestmark = [
 
 PROGRAM = '#!/bin/sh\nprintf "%s\\n" "$@"\n[ "$3" != wait ] || exec sleep 60\nexit 7\n'
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
+SAMPLES = Path(__file__).parents[1] / "svc" / "identify" / "samples"
 
 
 @pytest.fixture(scope="module")
@@ -355,8 +359,7 @@ def test_the_whole_service_runs_where_there_is_only_a_c_library(root: Path):
     """No Python, no shell, no other library, no network: from `svc dev` to a restored backup that two workers serve."""
     bare = Bare(root)
     assert bare.run("--version") == f"svc, version {version()} (svc-visitor-id)\n"
-    samples = Path(__file__).parents[1] / "svc" / "identify" / "samples"
-    report = json.loads((samples / "first_visit.json").read_text())
+    report = json.loads((SAMPLES / "first_visit.json").read_text())
     with bare.served("dev") as address:
         keys = json.loads((root / "data" / "dev-keys.json").read_text())
         seen = identify(address, keys, report)["visitor_id"]
@@ -373,6 +376,48 @@ def test_the_whole_service_runs_where_there_is_only_a_c_library(root: Path):
         for page in ("/console", "/sdk/v1/svc.js"):
             assert urllib.request.urlopen(f"http://{address}{page}", timeout=10).status == 200, page
     assert bare.run("serve", "--print-config", SVC_UNPACK_DIR="/unpacked"), "which is no setting; it unpacks again"
+
+
+def test_a_browser_is_recognized_by_a_service_that_is_one_file(root: Path):
+    opened = browser()
+    with Bare(root).served("dev", SVC_DATA="/tried") as address:
+        seen = json.loads(opened.run("try.mjs", f"http://{address}"))
+    assert seen["first"] == seen["reloaded"]
+
+
+def test_a_store_of_an_earlier_release_is_upgraded_and_served(root: Path):
+    """Its events are of January 2026, so that retention may have deleted them; its keys stay."""
+    bare = Bare(root)
+    (former := root / "former").mkdir()
+    _, known = unpack(RELEASED / "0.2.0.tar.xz", former)
+    with bare.served("serve", SVC_DATA="/former/data") as address:
+        asked = urllib.request.Request(f"http://{address}/api/v1/events", headers={"x-api-key": known["secret_key"]})
+        with urllib.request.urlopen(asked, timeout=10) as response:
+            assert response.status == 200
+    assert json.loads(bare.run("check", "--json", SVC_DATA="/former/data"))["ok"]
+
+
+@pytest.mark.skipif(postgresql.programs() is None, reason=postgresql.MISSING)
+def test_a_database_is_served_by_one_file(root: Path):
+    bare, cluster = Bare(root), postgresql.Cluster()
+    try:
+        with cluster.database() as name:
+            store = {
+                "SVC_STORE": f"postgresql://{postgresql.USER}@127.0.0.1:{cluster.port}/{name}",
+                "SVC_DATA": "/node",
+            }
+            organization = json.loads(bare.run("org", "create", "Shop", "--json", **store))["organization_id"]
+            key = bare.run(
+                "key", "issue", organization, "--kind", "secret", "--environment", "production", "--json", **store
+            )
+            with bare.served("serve", **store) as address:
+                keys = {"secret": json.loads(key)["secret"]}
+                report = json.loads((SAMPLES / "first_visit.json").read_text())
+                seen = [identify(address, keys, report)["visitor_id"] for _ in range(2)]
+            assert seen[0] == seen[1]
+            assert json.loads(bare.run("check", "--json", **store))["ok"]
+    finally:
+        cluster.close()
 
 
 @pytest.mark.long

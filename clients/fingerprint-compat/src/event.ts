@@ -276,6 +276,7 @@ function signalsOf(event: SvcEvent): Partial<FingerprintEvent> {
   if (signals === undefined || event.suspect_score === null) return {};
   const fired = new Map(signals.map(({ signal, confidence }) => [signal, confidence]));
   const any = (names: readonly string[]): boolean => names.some((name) => fired.has(name));
+  const isTor = fired.has("tor") || network === "tor";
   const isVpn = any([...Object.values(VPN_METHODS), ...VPN_CONFIDENCES]) || network === "vpn";
   const isResidential = any(RESIDENTIAL);
   const isProxy = isResidential || fired.has("public_proxy") || network === "proxy";
@@ -296,15 +297,16 @@ function signalsOf(event: SvcEvent): Partial<FingerprintEvent> {
   }
   if (event.state === "enriched") {
     Object.assign(found, {
-      vpn: isVpn,
+      // Beside Tor nobody looks for a VPN.
+      ...(isTor ? {} : { vpn: isVpn }),
       ...(isVpn ? confidence("vpn_confidence", vpnConfidence(fired)) : {}),
       // Signals by confidence do not say by which method.
-      ...(any(VPN_CONFIDENCES) ? {} : { vpn_methods: methodsOf(fired, isWeb) }),
+      ...(isTor || any(VPN_CONFIDENCES) ? {} : { vpn_methods: methodsOf(fired, isWeb) }),
       proxy: isProxy,
       ...(isProxy ? confidence("proxy_confidence", highest(fired, ["public_proxy", ...RESIDENTIAL])) : {}),
       ...(isProxy ? { proxy_details: { proxy_type: isResidential ? "residential" : "unknown" } } : {}),
       ip_blocklist: {
-        tor_node: fired.has("tor") || network === "tor",
+        tor_node: isTor,
         attack_source: fired.has("ip_attack_source"),
         email_spam: fired.has("ip_email_spam"),
       },

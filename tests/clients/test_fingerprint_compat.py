@@ -99,10 +99,12 @@ async def test_agent_v3_has_its_results(compat: Compatible):
         const told = [await agent.get({ linkedId: 7, tag: { a: [1] }, timeout: 5, products: [] })];
         told.push(await agent.get({ extendedResult: true, tag: "t", linkedId: "" }));
         for (let left = 3; left > 0; left -= 1) told.push(await agent.get());
+        await agent.collect().catch((error) => told.push(error.message));
         return { told, given };
         """,
     )
-    first, extended, new, unknown, late = found["told"]
+    first, extended, new, unknown, late, collected = found["told"]
+    assert collected == "Request failed"
     assert first == {
         "requestId": SEEN["request_id"],
         "visitorId": SEEN["visitor_id"],
@@ -141,6 +143,7 @@ async def test_agent_v4_has_its_results(compat: Compatible):
         const told = [await Fingerprint.start({ apiKey, endpoints }).get({ tags: true, tag: "no", action: "log_in" })];
         const caching = Default.start({ apiKey, endpoints: "/id", cache });
         told.push(await caching.get(), await caching.get());
+        await caching.collect().catch((error) => told.push(error.code));
         return { told, given };
         """,
     )
@@ -151,7 +154,7 @@ async def test_agent_v4_has_its_results(compat: Compatible):
         "sealed_result": None,
     }
     unknown = {"event_id": SEEN["request_id"], "sealed_result": None, "cache_hit": False}
-    assert found["told"] == [result, {**result, "cache_hit": True}, unknown]
+    assert found["told"] == [result, {**result, "cache_hit": True}, unknown, "failed"]
     assert found["given"][0] == {
         "apiKey": "svc_pk_us_development_x",
         "endpoint": ["https://id.shop.example"],

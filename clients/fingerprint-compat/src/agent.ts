@@ -77,6 +77,9 @@ export async function identified(client: SvcClient, { linkedId, tag, action, tim
   }
 }
 
+/** Why there is no `collect`. */
+export const nothingToCollect = (): Fault => new Fault("failed", "collect() has no equivalent: call get().");
+
 /** The service takes texts: numbers and booleans as they are written, objects as JSON. */
 function textOf(value: unknown): string | undefined {
   if (value === undefined || value === null) return undefined;

@@ -40,7 +40,7 @@ export function createEventsHandler(options: EventsOptions): EventsHandler {
     const isRead = request.method === "GET" && path[1] === "events" && path[2] !== undefined;
     const rulesetId = new URLSearchParams(query).get("ruleset_id") ?? undefined;
     const answer = isRead
-      ? await read(options, path[2]!, request.headers.authorization, rulesetId)
+      ? await read(options, path[2]!, request.headers.authorization, rulesetId).catch(() => FAILED)
       : fault(403, "feature_not_enabled", "only events are read here, one by one");
     send(response, answer);
   };

@@ -1,5 +1,5 @@
 /** Agent v3: `FingerprintJS.load({ apiKey, endpoint }).then((agent) => agent.get())`. */
-import { Fault, identified, loaded } from "./agent.js";
+import { Fault, identified, loaded, nothingToCollect } from "./agent.js";
 import type { Code } from "./codes.js";
 
 export const ERROR_API_KEY_EXPIRED = "API key expired";
@@ -120,6 +120,8 @@ export interface Agent {
   get<Extended extends boolean = false>(
     options?: Readonly<GetOptions<Extended>>,
   ): Promise<Extended extends true ? ExtendedGetResult : GetResult>;
+  /** Rejects: there is no equivalent. */
+  collect(options?: unknown): Promise<string>;
 }
 
 /** Rejects as {@link Agent.get}. */
@@ -141,7 +143,8 @@ export async function load(options: Readonly<LoadOptions> = {}): Promise<Agent> 
         throw errorOf(problem as Fault);
       }
     };
-    return { get: get as Agent["get"] };
+    const collect = (): Promise<string> => Promise.reject(errorOf(nothingToCollect()));
+    return { get: get as Agent["get"], collect };
   } catch (problem) {
     throw problem instanceof Fault ? errorOf(problem) : problem;
   }

@@ -1,5 +1,5 @@
 /** Agent v4: `Fingerprint.start({ apiKey, endpoints }).get()`. */
-import { Fault, identified, loaded } from "./agent.js";
+import { Fault, identified, loaded, nothingToCollect } from "./agent.js";
 import type { Code } from "./codes.js";
 
 /** Those that this package has; theirs has more, none of which comes from here. */
@@ -89,6 +89,8 @@ export interface GetResult {
 
 export interface Agent {
   get(options?: Readonly<GetOptions>): Promise<GetResult>;
+  /** Rejects: there is no equivalent. */
+  collect(options?: unknown): Promise<string>;
 }
 
 /** Starts collecting at once. */
@@ -111,7 +113,8 @@ export function start(options: Readonly<StartOptions>): Agent {
         throw new FingerprintError(problem as Fault);
       }
     };
-    return { get };
+    const collect = (): Promise<string> => Promise.reject(new FingerprintError(nothingToCollect()));
+    return { get, collect };
   } catch (problem) {
     throw problem instanceof Fault ? new FingerprintError(problem) : problem;
   }

@@ -139,10 +139,11 @@ release: venv
 
 # The client libraries for servers: dist/svc_client-VERSION-py3-none-any.whl, and dist/svc-client-VERSION.tgz where npm is;
 # and there the packages of the web SDK, dist/svc-web-VERSION.tgz and
-# dist/svc-{react,vue,svelte}-VERSION.tgz, and the bridge, dist/svc-react-native-VERSION.tgz. `make android` builds the Android SDK.
+# dist/svc-{react,vue,svelte}-VERSION.tgz, the bridge, dist/svc-react-native-VERSION.tgz, and what takes code over from
+# Fingerprint, dist/svc-fingerprint-compat-VERSION.tgz. `make android` builds the Android SDK.
 # For Go a module proxy, dist/go; for Java a repository, dist/maven. tools/packages.py has the names.
 clients: venv
-	rm -rf clients/python/build clients/node/dist
+	rm -rf clients/python/build clients/node/dist clients/fingerprint-compat/dist
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index -w dist ./clients/python
 	$(BIN)/python -m tools.node_client dist
 	$(BIN)/python -m tools.go_library dist
@@ -162,5 +163,5 @@ lock: venv
 	  --strip-extras --no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-annotate -o ops/requirements.lock pyproject.toml
 
 clean:
-	rm -rf svc/web_static svc/docs_site web/node_modules web/*/dist clients/node/dist clients/android/target clients/android/*/target clients/python/build clients/python/*.egg-info web/browsers/node_modules
+	rm -rf svc/web_static svc/docs_site web/node_modules web/*/dist clients/node/dist clients/fingerprint-compat/dist clients/android/target clients/android/*/target clients/python/build clients/python/*.egg-info web/browsers/node_modules
 	rm -rf .venv build dist *.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -25,6 +25,8 @@ RUNNABLE = {
 }
 RUN_BY = {
     ("README.md", "html", "console.log(request_id);"): "tests/web/test_examples.py",
+    ("clients/fingerprint-compat/README.md", "html", "importmap"): "tests/web/test_fingerprint_compat.py",
+    ("clients/fingerprint-compat/README.md", "js", "createEventsHandler("): "tests/web/test_fingerprint_compat.py",
     ("docs/accounts.md", "sh", "account_thresholds"): "tests/test_curl_recipes.py",
     ("docs/accounts.md", "sh", "min_visitors"): "tests/test_curl_recipes.py",
     ("docs/accounts.md", "sh", "-X DELETE"): "tests/test_curl_recipes.py",

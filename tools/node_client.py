@@ -1,7 +1,8 @@
 """Builds the client library for Node.js with the compiler of `web/`: `python -m tools.node_client [FOLDER]`.
 
-It also puts the npm packages into FOLDER: that one, those of the web SDK, which `tools.web` builds, and the React
-Native bridge, as `tools.react_native` stages it. Says so, and does nothing, where there is no npm.
+It also puts the npm packages into FOLDER: that one, the one for code that was written for Fingerprint, those of the web
+SDK, which `tools.web` builds, and the React Native bridge, as `tools.react_native` stages it. Says so, and does
+nothing, where there is no npm.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tools import react_native
+from tools import fingerprint_compat, react_native
 from tools.web import INSTALLED, ROOT, WEB, Node, find_node, install
 
 PACKAGE = ROOT / "clients" / "node"
 WEB_PACKAGES = ("sdk", "react", "vue", "svelte")
 """Of the web SDK: folders of `web`."""
-PACKAGES = (PACKAGE, *(WEB / name for name in WEB_PACKAGES), react_native.PACKAGE)
+PACKAGES = (PACKAGE, fingerprint_compat.PACKAGE, *(WEB / name for name in WEB_PACKAGES), react_native.PACKAGE)
 """What a developer installs."""
 COMPILER = WEB / "node_modules" / "typescript" / "bin" / "tsc"
 
@@ -48,6 +49,7 @@ def main(folder: str | None = None) -> int:
         print(f"The client library for Node.js is left out: {node}.")
         return 0
     compile_to(node, PACKAGE / "dist")
+    fingerprint_compat.compile_to(node, fingerprint_compat.PACKAGE / "dist")
     if folder is not None:
         with tempfile.TemporaryDirectory() as made:
             staged = Path(made, "react-native")

@@ -29,6 +29,7 @@ GO_HOST = "svc.internal"
 PACKAGES = (
     Package("pypi", ".", "svc-visitor-id"),
     Package("pypi", "clients/python", "svc-client"),
+    Package("npm", "clients/fingerprint-compat", f"{NPM_SCOPE}/fingerprint-compat"),
     Package("npm", "clients/node", f"{NPM_SCOPE}/client"),
     Package("npm", "clients/react-native", f"{NPM_SCOPE}/react-native"),
     Package("npm", "web/react", f"{NPM_SCOPE}/react"),

@@ -32,6 +32,7 @@ PLACES = {
     "web/sdk/test/client.test.ts": ('platform: "web", version: "{}"',),
     "clients/python/pyproject.toml": ('\nversion = "{}"\n',),
     "clients/node/package.json": ('"version": "{}"',),
+    "clients/fingerprint-compat/package.json": ('"version": "{}"', '"@svc/web": "^{}"'),
     "clients/go/doc.go": ('const Version = "{}"',),
     "clients/java/pom.xml": ("<artifactId>svc-client</artifactId>\n  <version>{}</version>",),
     "clients/java/README.md": ("svc-client:{}",),

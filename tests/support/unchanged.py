@@ -22,7 +22,10 @@ _OF_THE_SERVICE = (
     "tests/support/*.py", "pyproject.toml", "requirements.lock",
 )  # fmt: skip
 INPUTS: dict[str, tuple[str, ...]] = {
-    "tests/web": ("web/**/*", "tests/web/**/*", "tools/web.py", "docs/openapi.json", *_OF_THE_SERVICE),
+    "tests/web": (
+        "web/**/*", "tests/web/**/*", "tools/web.py", "docs/openapi.json", "clients/fingerprint-compat/**/*",
+        "tests/clients/fingerprint.py", "tools/fingerprint_compat.py", *_OF_THE_SERVICE,
+    ),
     "tests/clients": (
         "clients/**/*", "examples/**/*", "tests/clients/**/*", "docs/openapi.json", "web/*/package.json",
         "web/*/LICENSE", "LICENSE", "tools/*.py", *_OF_THE_SERVICE,

@@ -157,7 +157,8 @@ def reopen_review(
     at_ms = max(now_ms, review.closed_at_ms + 1)  # webhooks of one review have ids by the time
     told_ms = tuple(each for each in review.told_ms if each > now_ms - RETENTION_MS)
     if len(told_ms) >= MAX_TOLD:
-        return Refusal("rate_limited", retry_after_s=3600, explanation=_TOO_OFTEN)
+        wait_ms = told_ms[-MAX_TOLD] + RETENTION_MS - now_ms
+        return Refusal("rate_limited", retry_after_s=-(-wait_ms // 1000), explanation=_TOO_OFTEN)
     reopened = msgspec.structs.replace(
         review,
         closed_at_ms=None,

@@ -6,6 +6,7 @@ import gc
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from svc.features.rules.language.evaluators import evaluator
 from svc.features.rules.language.language import MAX_LENGTH, VARIABLES, ConditionError, checked_tree, declared
 from svc.features.rules.language.literals import readable
 from svc.features.rules.language.values import Evaluation, Values
+from svc.features.rules.ruleset import Rule, evaluate, prepared
 from svc.kernel.net.addresses import read_address
 from tests.support.effort import LONG
 
@@ -103,6 +105,28 @@ def test_an_evaluation_that_fails_says_why(text: str, says: str):
     found = answer(text)
     assert isinstance(found, str)
     assert says in found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "true && [5, true][0]",
+        "[5, true][0] || false",
+        "false || {'a': 'no', 'b': true}['a']",
+        "[null, true][0] && true",
+        "true ? [5, true][0] : false",
+        "score",
+    ],
+)
+def test_a_saved_condition_whose_value_is_neither_true_nor_false_fails(text: str):
+    """One that an earlier version took: it cannot be saved any more."""
+    with pytest.raises(ConditionError):
+        compiled(text)
+    assert known(text).ask(evaluation()) == "its value is neither true nor false"
+    rule = Rule(id="rul_a", name="", condition=text, action="block")
+    facts: Any = SimpleNamespace(values=Values(VALUES.get), in_list=in_list)
+    decided = evaluate(prepared([rule], known), facts)
+    assert (decided.decision, decided.errors) == (None, ("rul_a",))
 
 
 def test_what_the_store_fails_of_is_no_error_of_the_condition():

@@ -14,11 +14,12 @@ from cel_expr_python import cel  # pyright: ignore[reportMissingTypeStubs]
 
 from bench.condition_grammar import conditions
 from svc.features.rules.language.compiler import compiled_evaluator
-from svc.features.rules.language.conditions import compiled, known
-from svc.features.rules.language.cost import BUDGET
+from svc.features.rules.language.conditions import COMPILED_UNITS, compiled, known
+from svc.features.rules.language.cost import BUDGET, units_of
 from svc.features.rules.language.evaluators import evaluator
 from svc.features.rules.language.language import MAX_LENGTH, VARIABLES, ConditionError, checked_tree, declared
 from svc.features.rules.language.literals import readable
+from svc.features.rules.language.tree import Node
 from svc.features.rules.language.values import Evaluation, Values
 from svc.features.rules.ruleset import Rule, evaluate, prepared
 from svc.kernel.net.addresses import read_address
@@ -313,6 +314,23 @@ def test_a_compiled_condition_comes_to_what_its_closures_do():
                 first, second = (way.ask(of) for way, of in zip(ways, evaluations, strict=True))
                 assert first == second, text
                 assert len({of.units for of in evaluations}) == 1, text
+
+
+@pytest.mark.parametrize("text", ["!(true)", "-(score) == 1", "true && true", "score + 1 == 1"])
+def test_the_deepest_condition_that_is_compiled_can_be_compiled(text: str):
+    """Whatever stands in itself as often as its price allows: deeper than the language itself takes."""
+    tree = checked_tree(text)
+    inner = tree if tree.name in ("!_", "_&&_") else tree.parts[0]
+
+    def nested(depth: int) -> Node:
+        node = inner
+        for _ in range(depth):
+            node = inner._replace(parts=(node, *inner.parts[1:]))
+        return node if inner is tree else tree._replace(parts=(node, *tree.parts[1:]))
+
+    depth = max(depth for depth in range(COMPILED_UNITS) if units_of(nested(depth)) <= COMPILED_UNITS)
+    assert depth > 30
+    compiled_evaluator(nested(depth))
 
 
 @pytest.mark.slow(0.3)

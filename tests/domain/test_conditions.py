@@ -130,6 +130,18 @@ def test_a_saved_condition_whose_value_is_neither_true_nor_false_fails(text: str
     assert (decided.decision, decided.errors) == (None, ("rul_a",))
 
 
+def test_a_variable_is_read_once():
+    read: list[str] = []
+
+    def value(name: str) -> Any:
+        read.append(name)
+        return VALUES.get(name)
+
+    text = 'present("tag") && tag != "" && present("tag")'
+    assert compiled(text).ask(Evaluation(Values(value), in_list, BUDGET)) is True
+    assert read == ["tag"]
+
+
 def test_what_the_store_fails_of_is_no_error_of_the_condition():
     class BrokenError(Exception):
         pass

@@ -37,7 +37,7 @@ from svc.features.rules.routes import (
     compile_rules,
     given_rules,
 )
-from svc.features.rules.ruleset import MAX_RULES, Ruleset
+from svc.features.rules.ruleset import Ruleset
 from svc.http.route import Call, Route, Services, console_route
 from svc.identify.events.event_row import DecisionBody, decision_body
 from svc.identify.queries.events import readable_event
@@ -301,7 +301,7 @@ async def check_rules(services: Services, call: Call) -> Refusal | None:
     query: RulesQuery = call.query
     body: PreviewBody = call.body
     number = call.organization.number
-    rules = given_rules(body.rules)[: MAX_RULES + 1]
+    rules = given_rules(body.rules)
     refusal = await compile_rules(services, number, [rule for _, rule in rules], call.at_ms)
     return refusal or await services.store.query(
         partial(checked_rules, number=number, kind=query.environment, rules=rules)

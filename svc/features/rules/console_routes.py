@@ -90,7 +90,7 @@ class EventRule(msgspec.Struct, frozen=True, kw_only=True):
     condition: Condition
     matches: Annotated[bool | None, about("`null` where its evaluation fails.", True)]
     terms: (
-        Annotated[tuple[TermBody, ...], about("Why, from the whole condition to its parts, where it is told.")]
+        Annotated[tuple[TermBody, ...], about("Why, from the whole condition to its parts, where it is given.")]
         | UnsetType
     ) = UNSET
 
@@ -113,7 +113,7 @@ class EventRulesBody(msgspec.Struct, frozen=True, kw_only=True):
 class EventRulesQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which rules are explained beside those that match."""
 
-    rule_id: Annotated[RuleId, about("A rule whose terms are told, too.")] | UnsetType = UNSET
+    rule_id: Annotated[RuleId, about("A rule whose terms are included, too.")] | UnsetType = UNSET
 
 
 class RevisionRule(msgspec.Struct, frozen=True, kw_only=True):

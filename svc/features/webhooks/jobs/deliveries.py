@@ -121,7 +121,7 @@ def enqueue(
     if not to:
         return ()
     public_id = find_organization(transaction, organization).id
-    # With the organization: two of them may have the same to tell in the same millisecond, as when a day is settled.
+    # With the organization: two of them may have the same event in the same millisecond, as when a day is settled.
     subject = blake2b(msgspec.json.encode((public_id, data)), digest_size=16).digest()
     event_id = derived_event_id(event_type, subject, at_ms)
     while transaction.has(WEBHOOK_EVENTS, organization, event_id.bytes):  # the same fact twice in a millisecond
@@ -140,16 +140,16 @@ def enqueue_about(  # noqa: PLR0913  an event, field by field
     at_ms: int,
     facts: Callable[[], Facts | None],
     *,
-    told: Sequence[EndpointKey] = (),
+    notified: Sequence[EndpointKey] = (),
     trace: TraceContext | None = None,
 ) -> tuple[EndpointKey, ...]:
     """Queue an event about an identification, as `enqueue` does, for endpoints whose filter is true for its `facts`. If
     the facts are deleted, no filter is true. The webhook event has an id of its own, by which it can be found again.
 
-    `told`: endpoints that get an event of this identification from this transaction; chats among them get no other.
+    `notified`: endpoints that get an event of this identification from this transaction; chats among them get no other.
     """
     subscribed = subscribers(transaction, organization, environment, event_type)
-    to: Sequence[Registered] = [found for found in subscribed if not (found.endpoint.is_chat and found.queue in told)]
+    to: Sequence[Registered] = [one for one in subscribed if not (one.endpoint.is_chat and one.queue in notified)]
     if any(found.endpoint.filter is not None for found in to):
         known = facts()
         to = (

@@ -72,7 +72,7 @@ _CHANGES = _Kind("changes", CHANGES, _read_changes, change_body, event_text.chan
 
 
 class FeedOptions(NamedTuple):
-    """How a feed is read, as the command was told."""
+    """How a feed is read, by the options of the command."""
 
     cursor: str | None
     """To begin behind; `None` = with the file's, else at the time that is wanted."""

@@ -162,11 +162,11 @@ def explained(
     for rule in ruleset.rules:
         condition, evaluation = known(rule.condition), evaluation_of(facts, BUDGET)
         is_true = condition.ask(evaluation)
-        is_told = rule.id in (wanted, decided)
-        if is_true is True and not is_told and most:
-            is_told, most = True, most - 1
-        told = explain(rule.condition, evaluation_of(facts, BUDGET)) if is_told else None
-        found.append(ExplainedRule(rule, None if isinstance(is_true, str) else is_true, told))
+        is_explained = rule.id in (wanted, decided)
+        if is_true is True and not is_explained and most:
+            is_explained, most = True, most - 1
+        term = explain(rule.condition, evaluation_of(facts, BUDGET)) if is_explained else None
+        found.append(ExplainedRule(rule, None if isinstance(is_true, str) else is_true, term))
     return found
 
 

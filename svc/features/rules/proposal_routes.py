@@ -23,8 +23,8 @@ from svc.features.rules.routes import (
     RulesQuery,
     compile_rules,
     given_rules,
+    new_rule_id,
 )
-from svc.features.rules.ruleset import MAX_RULES
 from svc.features.rules.tables import RULE_PROPOSALS
 from svc.http.change import caller_of, change, member_of
 from svc.http.route import ORGANIZATION, Call, Route, Services
@@ -36,7 +36,6 @@ from svc.kernel.values.fields import A_MEMBER_ID, Timestamp, about, id_form
 from svc.kernel.values.ordered_ids import ordered_id, raw_ordered_id
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.values.struct_fields import body_of
-from svc.world import twenty_characters
 
 _AN_ID = "prop_0qppzPLvL54VURDkQrfS"
 _Note = Annotated[
@@ -107,19 +106,14 @@ async def propose(services: Services, call: Call) -> ProposalBody | Refusal:
     query: RulesQuery = call.query
     body: NewProposalBody = call.body
     number, kind = call.organization.number, query.environment
-    given = given_rules(body.rules)[: MAX_RULES + 1]
+    given = given_rules(body.rules, new_rule_id(services))
     refusal = await compile_rules(services, number, [rule for _, rule in given], call.at_ms)
     if refusal is not None:
         return refusal
-    entropy = services.world.entropy
-    rules = tuple(
-        rule if sent_id is not None else msgspec.structs.replace(rule, id="rul_" + twenty_characters(entropy))
-        for sent_id, rule in given
-    )
     proposal = Proposal(
-        id=ordered_id("prop", call.at_ms, entropy(16)),
+        id=ordered_id("prop", call.at_ms, services.world.entropy(16)),
         revision=body.revision,
-        rules=rules,
+        rules=tuple(rule for _, rule in given),
         note=body.note,
         created_at_ms=call.at_ms,
         author=member_of(call),

@@ -8,7 +8,7 @@ identifications go on in between. Both have a price in the organization's allowa
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -204,10 +204,7 @@ async def put_rules(services: Services, call: Call) -> RulesAnswer | Refusal:
     in_force = await services.store.query(partial(ruleset_in_force, number=number, kind=kind))
     if in_force.revision != body.revision:
         return Refusal("revision_conflict", explanation=SAVED_SINCE)
-    rules = [
-        (sent(rule.id), _rule(rule, sent(rule.id) or "rul_" + twenty_characters(services.world.entropy)))
-        for rule in body.rules[: MAX_RULES + 1]
-    ]
+    rules = given_rules(body.rules, new_rule_id(services))
     kept = [rule for _, rule in rules]
     if not may(caller.key.role, "administer") and _deciding(in_force.rules) != _deciding(kept):
         return Refusal("insufficient_role", explanation=ONLY_DRAFTS)
@@ -262,7 +259,7 @@ async def preview_rules(services: Services, call: Call) -> RulesPreview | Refusa
     query: RulesQuery = call.query
     body: PreviewBody = call.body
     number, kind = call.organization.number, query.environment
-    given = given_rules(body.rules)[: MAX_RULES + 1]
+    given = given_rules(body.rules)
     rules = [rule for _, rule in given]
     refusal = await compile_rules(services, number, rules, call.at_ms)
     refusal = refusal or await services.store.query(partial(checked_rules, number=number, kind=kind, rules=given))
@@ -279,9 +276,19 @@ async def preview_rules(services: Services, call: Call) -> RulesPreview | Refusa
     return _previewed(tally, body.rules, tried, kind)
 
 
-def given_rules(rules: tuple[RuleFields, ...]) -> list[tuple[str | None, Rule]]:
-    """Return (id that was sent, rule) of rules that are only tried."""
-    return [(sent(rule.id), _rule(rule, sent(rule.id) or f"rules[{at}]")) for at, rule in enumerate(rules)]
+def given_rules(
+    rules: Sequence[RuleFields], new_id: Callable[[int], str] = "rules[{}]".format
+) -> list[tuple[str | None, Rule]]:
+    """Return (id that was sent, rule) of each, up to the first of too many. `new_id`: the id of a rule without one, by
+    its place; without it that of a rule that is only tried.
+    """
+    given = enumerate(rules[: MAX_RULES + 1])
+    return [(sent(rule.id), _rule(rule, sent(rule.id) or new_id(at))) for at, rule in given]
+
+
+def new_rule_id(services: Services) -> Callable[[int], str]:
+    """Return what gives ids to rules that are kept."""
+    return lambda _: "rul_" + twenty_characters(services.world.entropy)
 
 
 class _Tally:

@@ -28,8 +28,9 @@ export const chosenOf = (links: Links["links"]): Chosen => ({
 
 const said = ({ visitors, accounts }: Chosen): string => `${many(visitors.length, "visitor")} and ${many(accounts.length, "account")}`;
 
-const entriesOf = async (api: Api, chosen: Chosen): Promise<{ list_id: string; list: string; entry: Entry }[]> =>
-  (await api.call<{ entries: { list_id: string; list: string; entry: Entry }[] }>("POST", "standing", { body: chosen })).entries;
+/** Those of one list, or of the lists of blocked and trusted ones. */
+const entriesOf = async (api: Api, chosen: Chosen, list_id?: string): Promise<{ list_id: string; list: string; entry: Entry }[]> =>
+  (await api.call<{ entries: { list_id: string; list: string; entry: Entry }[] }>("POST", "standing", { body: { ...chosen, list_id } })).entries;
 
 const add = (api: Api, list: string, entries: Pick<Entry, "value" | "note" | "expires_at">[]) =>
   api.manage("POST", `lists/${list}/entries`, { entries: entries.map(({ value, note, expires_at }) => ({ value, note, expires_at })) });
@@ -61,6 +62,17 @@ export async function blockAll(api: Api, environment: string, chosen: Chosen, no
     throw error;
   }
   return { back, reason: lists.find(({ name }) => name === "blocked_visitors")?.reason };
+}
+
+/** Puts those on a list that it takes and does not have. What was there before stays as it was. */
+export async function listAll(api: Api, list: StoredList, chosen: Chosen, note: string): Promise<{ added: number; there: number; back: Back }> {
+  const there = new Set((await entriesOf(api, chosen, list.id)).map(({ entry }) => entry.value));
+  const fresh = (list.kind === "visitor" ? chosen.visitors : chosen.accounts).filter((value) => !there.has(value));
+  if (fresh.length > 0) await add(api, list.id, fresh.map((value) => ({ value, note, expires_at: null })));
+  const back = async () => {
+    if (fresh.length > 0) await remove(api, list.id, fresh);
+  };
+  return { added: fresh.length, there: there.size, back };
 }
 
 /** The events by which the chosen ones are linked, of 30 days, newest first. */
@@ -153,17 +165,8 @@ function ToList({ chosen, onClose, onDone }: { chosen: Chosen; onClose: () => vo
   return (
     <Dialog title="Add to a list" submit="Add" disabled={lists === undefined} onClose={onClose} onSubmit={async (form) => {
       const list = lists!.find(({ name }) => name === form.get("list"))!, note = String(form.get("note")).trim();
-      const values = list.kind === "visitor" ? chosen.visitors : chosen.accounts;
-      const there = new Map<string, Entry>();
-      for (const value of values) {
-        const { entries } = await api.manage<{ entries: Entry[] }>("GET", `lists/${list.id}/entries`, undefined, { q: value, limit: 1 });
-        if (entries[0]?.value === value) there.set(value, entries[0]);
-      }
-      const fresh = values.filter((value) => !there.has(value));
-      if (fresh.length > 0) await add(api, list.id, fresh.map((value) => ({ value, note, expires_at: null })));
-      onDone(`${many(fresh.length, "entry", "entries")} added to ${list.name}${there.size > 0 ? `, ${there.size} were there` : ""}.`, async () => {
-        if (fresh.length > 0) await remove(api, list.id, fresh);
-      });
+      const { added, there, back } = await listAll(api, list, chosen, note);
+      onDone(`${many(added, "entry", "entries")} added to ${list.name}${there > 0 ? `, ${there} were there` : ""}.`, back);
     }}>
       <Problem error={error} />
       <Field label="List"><Choice name="list" value="blocked_accounts" options={(lists ?? []).map(({ name, kind }): [string, string] => [name, `${name} (${kind})`])} /></Field>

@@ -54,7 +54,7 @@ OF_QUERY = {
 NO_SUBJECT = frozenset(
     ("level", "country", "signal", "kind", "action", "asn", "decision", "label", "from", "to", "page", "limit", "order",
      "environment", "min_visitors", "min_accounts", "sort", "network", "state", "step", "format", "before", "shadow",
-     "group")
+     "group", "screen")
 )  # fmt: skip
 CURSORS = ("cursor", "after")
 OF_EVERYBODY = {"getVerdictKeys": "public keys, for whoever holds a verdict"}

@@ -20,7 +20,7 @@ export function SavedViews() {
   const { api, environment, session, notify, place: { screen, query } } = useConsole();
   const link = useLink();
   const mayShare = useMayJudge();
-  const loaded = useLoad(async (signal) => (await api.get<{ views: View[] }>("views", {}, signal)).views.filter((view) => view.screen === screen), [screen]);
+  const loaded = useLoad(async (signal) => (await api.get<{ views: View[] }>("views", { screen }, signal)).views, [screen]);
   const [isNaming, setNaming] = useState(false);
   const views = loaded.value ?? [];
   const shown = JSON.stringify(viewOf(query));
@@ -50,7 +50,7 @@ export function SavedViews() {
           await api.call<View>("POST", "views", { body: { name: String(values.get("name")).trim(), screen, query: viewOf(query), is_shared } });
           setNaming(false);
           loaded.reload();
-          notify(is_shared ? "Saved: everybody of the organization finds these filters here." : "Saved for you, in whatever browser.");
+          notify(is_shared ? "Saved: everybody of the organization finds these filters here." : "Saved for you, in every browser.");
         }}>
           <Field label="Name"><input name="name" required maxLength={60} autocomplete="off" /></Field>
           <Field label="For"><Choice name="whose" value={mayShare ? "all" : "own"} options={[...(mayShare ? [["all", "everybody of the organization"] as [string, string]] : []), ...(isOwn ? [["own", "yourself"] as [string, string]] : [])]} /></Field>

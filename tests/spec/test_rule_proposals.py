@@ -91,7 +91,11 @@ async def test_a_proposal_waits_for_an_admin_and_is_dismissed_by_one_or_by_its_a
     assert [rule["name"] for rule in (await rules_of(admin))["rules"]] == ["Blocked", "Trusted"], "nothing is in force"
     path = f"/rule-proposals/{proposal['id']}"
     assert_error(await other("DELETE", path), 403, "insufficient_role")
-    assert_error(await admin("DELETE", path + "?environment=test"), 404, "not_found")
+    for no_path in (
+        path + "?environment=test",
+        *(path.replace("prop_", before) for before in ("note_", "rev_", "view_")),
+    ):
+        assert_error(await admin("DELETE", no_path), 404, "not_found")
     assert (await analyst("DELETE", path)).status_code == 204
     assert_error(await admin("DELETE", path), 404, "not_found")
     by_key = (await admin("POST", "/rule-proposals", {"revision": 0, "rules": []})).json()

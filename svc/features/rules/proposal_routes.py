@@ -124,7 +124,7 @@ async def propose(services: Services, call: Call) -> ProposalBody | Refusal:
         created_at_ms=call.at_ms,
         author=member_of(call),
     )
-    raw_id = raw_ordered_id(proposal.id)
+    raw_id = raw_ordered_id("prop", proposal.id)
 
     def job(transaction: Transaction) -> Proposal | Refusal:
         refusal = checked_rules(transaction, number, kind, given)
@@ -144,7 +144,7 @@ async def dismiss(services: Services, call: Call) -> Refusal | None:
     insufficient_role`.
     """
     query: RulesQuery = call.query
-    key = call.organization.number, KINDS.index(query.environment), raw_ordered_id(call.path["proposal_id"])
+    key = call.organization.number, KINDS.index(query.environment), raw_ordered_id("prop", call.path["proposal_id"])
 
     def job(transaction: Transaction) -> Refusal | None:
         found = None if key[2] is None else transaction.get(RULE_PROPOSALS, *key)

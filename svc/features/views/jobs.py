@@ -36,7 +36,7 @@ def views_at(snapshot: Snapshot, keys: Sequence[ViewKey]) -> Iterator[View | Non
 
 def find_view(snapshot: Snapshot, number: int, view_id: str, member: str | None) -> tuple[ViewKey, View] | None:
     """Return a view of the organization, or of this member, by its id, and its key; `None` if there is none."""
-    raw_id = raw_ordered_id(view_id) if view_id.startswith("view_") else None
+    raw_id = raw_ordered_id("view", view_id)
     if raw_id is None:
         return None
     for owner in dict.fromkeys((None, member)):
@@ -57,5 +57,5 @@ def save_view(transaction: Transaction, number: int, view: View) -> View | Refus
         return Refusal("view_limit")
     if any(each and (each.name, each.screen) == (view.name, view.screen) for each in views_at(transaction, there)):
         return Refusal("view_exists")
-    transaction.put(SAVED_VIEWS, (number, owner, raw_ordered_id(view.id)), view)
+    transaction.put(SAVED_VIEWS, (number, owner, raw_ordered_id("view", view.id)), view)
     return view

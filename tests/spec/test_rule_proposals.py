@@ -107,13 +107,15 @@ async def test_a_proposal_waits_for_an_admin_and_is_dismissed_by_one_or_by_its_a
 
 async def test_a_proposal_is_refused_as_a_save_is_and_beyond_twenty(live: Live):
     admin = Automation(live)
-    for wrong, field, issue in (
+    faults: list[tuple[dict[str, Any], str, str]] = [
         ({"revision": 0, "rules": [ACTIVE | {"condition": "nothing >"}]}, "rules[0].condition", "invalid_condition"),
         ({"revision": 0, "rules": [ACTIVE | {"id": "rul_" + "0" * 20}]}, "rules[0].id", "invalid_value"),
         ({"revision": 0, "rules": [], "note": "x" * 501}, "note", "too_long"),
         ({"revision": -1, "rules": []}, "revision", "out_of_range"),
+        ({"revision": 1, "rules": []}, "revision", "out_of_range"),
         ({"rules": []}, "revision", "required"),
-    ):
+    ]
+    for wrong, field, issue in faults:
         refused = await admin("POST", "/rule-proposals", wrong)
         assert_error(refused, 422, "validation_error", (field, issue, "body"))
     for _ in range(MAX_PROPOSALS):

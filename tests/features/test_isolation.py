@@ -59,7 +59,7 @@ NO_SUBJECT = frozenset(
 CURSORS = ("cursor", "after")
 OF_EVERYBODY = {"getVerdictKeys": "public keys, for whoever holds a verdict"}
 """Routes that show something of an organization to all."""
-OWN_WORDS = {"identify", "addListEntries", "createConsoleView"}
+OWN_WORDS = {"identify", "addListEntries", "createConsoleView", "proposeRules"}
 """Routes to which every name is a word of the caller's own, and makes something new."""
 UNENDING = {"streamEvents"}
 SESSIONS = {

@@ -1,16 +1,17 @@
-"""Erasure of an id from what people wrote: notes of list entries, and notes about visitors and accounts (decisions 7.6,
-11.6); and saved views.
+"""Erasure of an id from what people wrote: notes of list entries, of proposals of rules, and about visitors and
+accounts (decisions 7.6, 11.6); and saved views.
 
 The last step of an erasure leaves a row in `text_erasures`; each further step reads `STEP_LOOKS` rows at most, masks
 the id where it stands as a word of its own, and keeps where it came to, so that retention ends what an interruption has
-begun. A view that names the id is deleted: without that value it would be another view. Rules and names of lists decide
-something, or are named by what does: they stay as they are, and `remaining_texts` tells which ones name the id.
+begun. A view that names the id is deleted: without that value it would be another view. Rules, also those
+of a proposal, and names of lists decide something, or are named by what does: they stay as they are, and
+`remaining_texts` tells which ones name the id.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, Final
 
@@ -23,7 +24,9 @@ from svc.features.lists.tables import LIST_ENTRIES
 from svc.features.reviews.queries import subject_stem
 from svc.features.reviews.reviews import Note
 from svc.features.reviews.tables import NOTES
-from svc.features.rules.tables import RULESETS
+from svc.features.rules.proposals import Proposal
+from svc.features.rules.ruleset import Rule
+from svc.features.rules.tables import RULE_PROPOSALS, RULESETS
 from svc.features.views.tables import SAVED_VIEWS
 from svc.features.views.views import View
 from svc.identify.model import SUBJECTS, Subject
@@ -35,7 +38,7 @@ from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.steps import STEP_LOOKS, STEP_ROWS
 
 MASK: Final = "[erased]"
-_TABLES: Final[tuple[Table[Any], ...]] = (LIST_ENTRIES, NOTES, SAVED_VIEWS)
+_TABLES: Final[tuple[Table[Any], ...]] = (LIST_ENTRIES, NOTES, SAVED_VIEWS, RULE_PROPOSALS)
 """Their places are stored: append tables, never reorder."""
 
 
@@ -82,13 +85,13 @@ def _erase(
 ) -> bool:
     """Take the id out of a row; return whether it was there."""
     try:
-        row: ListEntry | Note | View = table.decode(raw, stored)
+        row: ListEntry | Note | View | Proposal = table.decode(raw, stored)
     except CorruptionError:
         return False  # nobody can read it
     key, pattern = table.key.unpack(raw), _word(subject_id)
     if isinstance(row, View):
         return row.names(subject, subject_id) and transaction.delete(table, *key)
-    if isinstance(row, ListEntry):
+    if isinstance(row, ListEntry | Proposal):
         changed = msgspec.structs.replace(row, note=pattern.sub(MASK, row.note))
     else:
         changed = msgspec.structs.replace(row, text=pattern.sub(MASK, row.text))
@@ -100,7 +103,7 @@ def _erase(
 
 def remaining_texts(snapshot: Snapshot, number: int, subject_id: str) -> list[str]:
     """Return where the id of an erased visitor or account still stands, in words: rules whose name, note or condition
-    name it, and lists with it in their name.
+    name it, in force or proposed, and lists with it in their name.
     """
     lists = [f"list {name!r}" for name in lists_of(snapshot, number) if subject_id in name]
     return [*_rules_with(snapshot, number, _word(subject_id)), *lists]
@@ -109,9 +112,13 @@ def remaining_texts(snapshot: Snapshot, number: int, subject_id: str) -> list[st
 def _rules_with(snapshot: Snapshot, number: int, pattern: re.Pattern[str]) -> Iterator[str]:
     for place, kind in enumerate(KINDS):
         ruleset = snapshot.get(RULESETS, number, place)
-        for rule in ruleset.rules if ruleset is not None else ():
-            if any(map(pattern.search, (rule.name, rule.note, rule.condition))):
-                yield f"rule {rule.name!r} of {kind}"
+        yield from (f"rule {name!r} of {kind}" for name in _naming(ruleset.rules if ruleset else (), pattern))
+        for _, proposal in snapshot.scan(RULE_PROPOSALS, number, place):
+            yield from (f"rule {name!r} of {proposal.id} of {kind}" for name in _naming(proposal.rules, pattern))
+
+
+def _naming(rules: Iterable[Rule], pattern: re.Pattern[str]) -> Iterator[str]:
+    return (rule.name for rule in rules if any(map(pattern.search, (rule.name, rule.note, rule.condition))))
 
 
 def _word(text: str) -> re.Pattern[str]:

@@ -170,7 +170,7 @@ function Work({ reviews, people, onChanged, empty }: Given & { empty: Content })
   const block = (review: Review) => {
     let back = async () => {};
     const failed = () => forget(done);
-    const done = did("Blocked.", () => inTurn.run(async () => { await back(); setListed(undefined); }, failed));
+    const done = did("Blocked.", () => inTurn.run(async () => { await back(); setListed(undefined); }, () => now.done.push(done)));
     inTurn.run(async () => {
       const lists = await standingOf(api, review.environment, { kind: "visitor", value: review.visitor_id });
       const list = lists.find(({ name }) => name === "blocked_visitors")!;

@@ -304,7 +304,7 @@ def add_note(
     if count_notes(transaction, number, subject, subject_id) >= MAX_NOTES:
         return Refusal("note_limit")
     note = Note(id=ordered_id("note", now_ms, entropy), text=text, created_at_ms=now_ms, author=author)
-    raw_id = raw_ordered_id(note.id)
+    raw_id = raw_ordered_id("note", note.id)
     assert raw_id is not None
     transaction.put(NOTES, (number, *subject_stem(number, subject, subject_id), raw_id), note)
     return note
@@ -314,7 +314,7 @@ def delete_note(
     transaction: Transaction, number: int, subject: Subject, subject_id: str, note_id: str
 ) -> Refusal | None:
     """Delete a note about a visitor or an account; `404 not_found` if there is no such note."""
-    raw_id = raw_ordered_id(note_id) if note_id.startswith("note_") else None
+    raw_id = raw_ordered_id("note", note_id)
     if raw_id is None or not transaction.delete(NOTES, number, *subject_stem(number, subject, subject_id), raw_id):
         return Refusal("not_found")
     return None

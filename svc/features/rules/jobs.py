@@ -17,7 +17,7 @@ import msgspec
 from svc.features.labels.queries import labels_of
 from svc.features.lists.lists import ListKind
 from svc.features.lists.queries import AskedLists, asked_prefixes, lists_of
-from svc.features.rules.checking import ListPrefixes, check_rules, filter_problem, unsavable
+from svc.features.rules.checking import ListPrefixes, check_drafts, check_rules, filter_problem, unsavable
 from svc.features.rules.explanation import Term, explain
 from svc.features.rules.language.conditions import known
 from svc.features.rules.language.cost import BUDGET
@@ -211,6 +211,12 @@ def checked_rules(
     """
     ids = {rule.id for rule in ruleset_in_force(snapshot, number, kind).rules}
     return check_rules(rules, ids, list_prefixes(snapshot, number))
+
+
+def checked_drafts(snapshot: Snapshot, number: int, kind: EnvironmentKind, rules: Sequence[Rule]) -> Refusal | None:
+    """Return why somebody who saves rules that decide nothing may not save this ruleset (`check_drafts`)."""
+    in_force = ruleset_in_force(snapshot, number, kind).rules
+    return check_drafts(rules, in_force, list_prefixes(snapshot, number))
 
 
 def checked_filter(snapshot: Snapshot, number: int, condition: str) -> tuple[Issue, str] | None:

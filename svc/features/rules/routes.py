@@ -22,7 +22,7 @@ from svc.features.accounts.queries import environments_of
 from svc.features.events.routes import newest_positions
 from svc.features.lists.standing import ruleset_warnings
 from svc.features.rules.checking import condition_warnings
-from svc.features.rules.jobs import SAVED_SINCE, checked_rules, decide_by, ruleset_in_force, save_rules
+from svc.features.rules.jobs import SAVED_SINCE, checked_drafts, checked_rules, decide_by, ruleset_in_force, save_rules
 from svc.features.rules.language.conditions import compile_once, is_valid, known
 from svc.features.rules.ruleset import MAX_RULES, Decided, Prepared, Rule, RuleMode, Ruleset, prepared
 from svc.features.rules.tables import RULESETS
@@ -206,7 +206,8 @@ async def put_rules(services: Services, call: Call) -> RulesAnswer | Refusal:
         return Refusal("revision_conflict", explanation=SAVED_SINCE)
     rules = given_rules(body.rules, new_rule_id(services))
     kept = [rule for _, rule in rules]
-    if not may(caller.key.role, "administer") and _deciding(in_force.rules) != _deciding(kept):
+    is_draft = not may(caller.key.role, "administer")
+    if is_draft and _deciding(in_force.rules) != _deciding(kept):
         return Refusal("insufficient_role", explanation=ONLY_DRAFTS)
     refusal = await compile_rules(services, number, kept, call.at_ms)
     if refusal is not None:
@@ -214,6 +215,8 @@ async def put_rules(services: Services, call: Call) -> RulesAnswer | Refusal:
 
     def job(transaction: Transaction) -> RulesAnswer | Refusal:
         refusal = checked_rules(transaction, number, kind, rules)
+        if refusal is None and is_draft:
+            refusal = checked_drafts(transaction, number, kind, kept)
         if refusal is not None:
             return refusal
         saved = save_rules(transaction, number, kind, body.revision, kept, caller.key.id, call.at_ms)
@@ -416,8 +419,8 @@ ROUTES: tuple[Route, ...] = (
             "The whole ruleset, in force from the next request on: a rule that is not sent is gone, also one that the "
             "organization started with. Send the `revision` that you read: another one is `409 revision_conflict`. A "
             "condition that cannot be used is `invalid_condition`; `message` has line and column. Only admins "
-            "change active rules and their order. Where the rules could cost more than 2 ms of CPU an event, the first "
-            "that goes beyond is `too_expensive`."
+            "change active rules and their order, and use more than 80 % of what a ruleset may have. Where the rules "
+            "could cost more than 2 ms of CPU an event, the first that goes beyond is `too_expensive`."
         ),
         handler=put_rules,
         kinds=("management",),

@@ -101,6 +101,7 @@ ALL_RUN_BY = {
 """(page, language) -> the test that takes every block of this language, and how."""
 COPIED = {
     "examples/dev-keys.mjs": ("tests/web/test_examples.py", '"react", "ssr"'),  # which import it
+    "examples/airbyte": ("tests/test_airbyte.py", '"examples" / "airbyte"'),
     "examples/dbt": ("tests/test_dbt.py", '"examples" / "dbt"'),
     "examples/django": ("tests/web/test_examples.py", 'EXAMPLES / "django"'),
     "examples/html": ("tests/web/test_examples.py", 'EXAMPLES / "html"'),

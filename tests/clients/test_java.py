@@ -41,7 +41,7 @@ def java(classes: Path, *arguments: str) -> str:
 
 
 def test_java_passes_every_case(classes: Path):
-    count = sum(len(cases(name)) for name in ("webhook", "verdict", "check"))
+    count = sum(len(cases(name)) for name in ("webhook", "verdict", "check", "responses"))
     assert java(classes, "svc.visitor.client.Vectors", str(FOLDER)) == f"{count} cases, 0 faults\n"
 
 

@@ -192,14 +192,14 @@ def test_what_has_not_the_form_of_an_event_is_an_unexpected_response(answer: htt
     assert refused.value.code == "unexpected_response"
 
 
-def test_a_body_that_cannot_be_unpacked_is_no_response():
+def test_a_body_that_cannot_be_unpacked_is_an_unexpected_response():
     class Garbled(httpx.BaseTransport):
         def handle_request(self, request: httpx.Request) -> httpx.Response:
             return httpx.Response(200, stream=httpx.ByteStream(b"no gzip"), headers={"content-encoding": "gzip"})
 
     with httpx.Client(transport=Garbled()) as http:
         client = Client("http://127.0.0.1:9", "svc_sk_key", http=http, retries=AT_ONCE)
-        with pytest.raises(UnreachableError):
+        with pytest.raises(ApiError, match="unexpected_response"):
             client.check(NEVER, origin=None, tag=None, is_first_use=lambda _: True)
 
 

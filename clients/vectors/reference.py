@@ -13,6 +13,7 @@ from typing import Any
 
 from cases_for_servers import check_cases, verdict_cases, webhook_cases
 from cases_of_claims import claim_cases, delivery_cases
+from cases_of_failing import hostile_cases
 from cases_of_keeping import attestation_cases, deferred_cases, token_cases
 from cases_of_proofs import proof_cases
 from cases_of_reports import canonical_cases, report_cases
@@ -35,6 +36,7 @@ FILES = {
     "verdict": lambda: [*verdict_cases(), *claim_cases()],
     "webhook": lambda: [*webhook_cases(), *delivery_cases()],
     "responses": response_cases,
+    "hostile": hostile_cases,
 }
 
 

@@ -113,15 +113,18 @@ module Svc
   # Status and text of a response, which must be here within the time limit.
   def get(url, timeout_s, headers = {})
     address = URI(url)
-    options = { use_ssl: address.scheme == "https", open_timeout: timeout_s, read_timeout: timeout_s, max_retries: 0 }
+    limits = { open_timeout: timeout_s, read_timeout: timeout_s, max_retries: 0 }
     text = +""
     Timeout.timeout(timeout_s, Timeout::Error) do
-      Net::HTTP.start(address.host, address.port, **options) do |http|
+      Net::HTTP.start(address.host, address.port, use_ssl: address.scheme == "https", **limits) do |http|
         http.request_get(address.request_uri, headers) do |response|
+          length = response["content-encoding"] ? 0 : response.content_length.to_i
           response.read_body do |chunk|
             text << chunk
             return [response.code.to_i, ""] if text.bytesize > MAX_BYTES
           end
+          raise EOFError, "the body ends early" if text.bytesize < length
+
           return [response.code.to_i, text]
         rescue Zlib::Error
           return [response.code.to_i, ""]

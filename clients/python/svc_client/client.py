@@ -399,9 +399,10 @@ class AsyncClient(AsyncOperations):
                     if response.is_stream_consumed:  # of a transport that has it already
                         return read(response, response.content)
                     body = Body(response)
-                    async for chunk in response.aiter_raw():
-                        if not body.add(chunk):
-                            break
+                    with anyio.CancelScope() as reading:  # leaving the loop would leave generators of httpx open
+                        async for chunk in response.aiter_raw():
+                            if not body.add(chunk):
+                                reading.cancel()
                     return read(response, body.content())
         except TimeoutError as error:
             raise unreachable(url, "timed out", was_sent=was_sent) from error

@@ -87,6 +87,8 @@ class Body:
 
     def add(self, chunk: bytes) -> bool:
         """Take what arrived next; returns whether more may be of use."""
+        if not self._is_readable:
+            return False
         try:
             left = MAX_BYTES + 1 - len(self._content)
             self._content += chunk[:left] if self._unpacker is None else self._unpacker.decompress(chunk, left)

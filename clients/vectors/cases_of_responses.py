@@ -492,6 +492,7 @@ def _retry_afters() -> list[dict[str, Any]]:
             ("01 Mar 2026 10:00:03 GMT", None, NOW_MS), ("sun, 01 mar 2026 10:00:03 gmt", None, NOW_MS),
             ("Sunday, 01-Mar-26 10:00:03 GMT", None, NOW_MS),
             ("Sun Mar  1 10:00:03 2026", None, NOW_MS), ("Sun, 30 Feb 2026 10:00:03 GMT", None, NOW_MS),
+            ("Sue, 01 Mar 2026 10:00:03 GMT", None, NOW_MS),
             ("Sun, 01 Mar 2026 24:00:00 GMT", None, NOW_MS),
             ("Sun, 01 Mar 2026 10:00:60 GMT", None, NOW_MS), ("Sun, 01 Foo 2026 10:00:03 GMT", None, NOW_MS),
             ("Sun, 00 Mar 2026 10:00:03 GMT", None, NOW_MS),

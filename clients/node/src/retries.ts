@@ -16,7 +16,8 @@ export interface Retries {
 const LONGEST_RETRY_AFTER_S = 999_999_999;
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 const DATE = new RegExp(
-  `^[A-Z][a-z][a-z], ([0-9]{2}) (${MONTHS.join("|")}) ([1-9][0-9]{3}) ((?:[01][0-9]|2[0-3])(?::[0-5][0-9]){2}) GMT$`,
+  "^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), "
+  + `([0-9]{2}) (${MONTHS.join("|")}) ([1-9][0-9]{3}) ((?:[01][0-9]|2[0-3])(?::[0-5][0-9]){2}) GMT$`,
 );
 
 /**

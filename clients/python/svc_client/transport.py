@@ -36,7 +36,8 @@ LONGEST_RETRY_AFTER_S = 999_999_999
 """What a longer `Retry-After` is read as: nobody waits for either."""
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _DATE = re.compile(
-    rf"[A-Z][a-z][a-z], ([0-9]{{2}}) ({'|'.join(_MONTHS)}) ([1-9][0-9]{{3}}) ([0-9]{{2}}):([0-9]{{2}}):([0-9]{{2}}) GMT"
+    rf"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), ([0-9]{{2}}) ({'|'.join(_MONTHS)}) ([1-9][0-9]{{3}}) "
+    r"([0-9]{2}):([0-9]{2}):([0-9]{2}) GMT"
 )
 
 

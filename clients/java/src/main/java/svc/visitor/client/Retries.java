@@ -21,7 +21,7 @@ public final class Retries {
   private static final List<String> MONTHS =
       List.of("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec");
   private static final Pattern DATE = Pattern.compile(
-      "[A-Z][a-z][a-z], ([0-9]{2}) (" + String.join("|", MONTHS)
+      "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), ([0-9]{2}) (" + String.join("|", MONTHS)
           + ") ([1-9][0-9]{3}) ([0-9]{2}):([0-9]{2}):([0-9]{2}) GMT");
 
   private final int attempts;

@@ -163,7 +163,7 @@ BEHAVIORS: dict[str, Behavior] = {
     "503 for a negative time": busy("Retry-After: -5"),
     "503 for a second": busy("Retry-After: 1"),
     "429": limited(),
-    "429 for longer than the deadline": limited("Retry-After: 3"),
+    "429 for longer than the deadline": limited("Retry-After: 4"),
     "429 until a date to come": limited("Retry-After: Fri, 31 Dec 9999 23:59:59 GMT"),
     "429 for 5,000 digits": limited("Retry-After: " + "9" * 5_000),
 }

@@ -6,6 +6,7 @@ Looking up a name is left to the system, which has limits of its own.
 
 from __future__ import annotations
 
+import socket
 import ssl
 import time
 from collections.abc import Generator, Iterable
@@ -65,8 +66,21 @@ class _Backend(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
-        left = _left(timeout, httpcore.ConnectTimeout)
-        return _Stream(self._inner.connect_tcp(host, port, left, local_address, socket_options))
+        """Each address of the host in turn; they share what is left, so that a silent one leaves time for others."""
+        options = None if socket_options is None else list(socket_options)
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except OSError as error:
+            raise httpcore.ConnectError(str(error)) from error
+        failure: httpcore.ConnectError | httpcore.ConnectTimeout = httpcore.ConnectError("the name has no address")
+        for number, (*_, address) in enumerate(found):
+            left = _left(timeout, httpcore.ConnectTimeout)
+            share = None if left is None else left / (len(found) - number)
+            try:
+                return _Stream(self._inner.connect_tcp(str(address[0]), port, share, local_address, options))
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                failure = error
+        raise failure
 
     def connect_unix_socket(
         self, path: str, timeout: float | None = None, socket_options: Iterable[Any] | None = None

@@ -52,7 +52,7 @@ function svc_keys_of(int $status, string $text): array
     $body = svc_json($text);
     $keys = $status === 200 ? ($body['keys'] ?? null) : null;
     $is_key = fn (mixed $key): bool => is_array($key) && svc_are_texts($key, ['kty', 'crv', 'kid', 'x']);
-    if (!is_array($keys) || !array_is_list($keys) || array_filter($keys, $is_key) !== $keys) {
+    if (!is_array($keys) || !svc_is_list($keys) || array_filter($keys, $is_key) !== $keys) {
         throw new RuntimeException("svc: status $status " . ($status === 200 ? 'unexpected_response' : svc_code($body)));
     }
     return $keys;
@@ -63,9 +63,9 @@ function svc_code(?array $body): string
 {
     $error = $body['error'] ?? null;
     $details = is_array($error) ? $error['details'] ?? [] : null;
-    $is_detail = fn (mixed $one): bool => is_array($one) && ($one === [] || !array_is_list($one))
+    $is_detail = fn (mixed $one): bool => is_array($one) && ($one === [] || !svc_is_list($one))
         && svc_are_texts($one + ['field' => '', 'issue' => '', 'location' => ''], ['field', 'issue', 'location'], true);
-    $is_error = is_array($details) && array_is_list($details) && array_filter($details, $is_detail) === $details
+    $is_error = is_array($details) && svc_is_list($details) && array_filter($details, $is_detail) === $details
         && svc_are_texts($error, ['code', 'message']) && $error['code'] !== '';
     return $is_error ? $error['code'] : 'unexpected_response';
 }
@@ -74,6 +74,11 @@ function svc_are_texts(array $fields, array $names, bool $or_null = false): bool
 {
     $is_text = fn (string $name): bool => is_string($fields[$name] ?? ($or_null ? '' : null));
     return array_filter($names, $is_text) === $names;
+}
+
+function svc_is_list(array $value): bool
+{
+    return $value === array_values($value);
 }
 
 /**
@@ -270,7 +275,7 @@ function svc_webhook(string $body, string $timestamp, string $signature, array $
                 $event = svc_json($body) ?? [];
                 $has_texts = svc_are_texts($event, ['id', 'type']) && $event['id'] !== '' && $event['type'] !== '';
                 $data = $event['data'] ?? null;
-                $is_data = is_array($data) && ($data === [] || !array_is_list($data));
+                $is_data = is_array($data) && ($data === [] || !svc_is_list($data));
                 $is_event = $has_texts && $is_data && svc_is_whole($event['version'] ?? null);
                 return $is_event && (int) $event['version'] === 1 ? $event : null;
             }

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -123,6 +124,9 @@ def command(language: str) -> list[str]:
     if program is None:
         pytest.skip(f"there is no {language}")
     if language == "php":
+        found = subprocess.run([program, "-m"], capture_output=True, text=True, check=True).stdout.split()
+        if not {"curl", "json", "sodium"} <= set(found):
+            pytest.skip("there is no php with curl, json and sodium")
         return [program, "-d", "display_errors=stderr", "-r", PHP, "--", str(EXAMPLES / "php" / "svc.php")]
     return [program, "-e", RUBY, str(EXAMPLES / "ruby" / "svc.rb")]
 

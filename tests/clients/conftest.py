@@ -5,12 +5,15 @@ from __future__ import annotations
 import fcntl
 import json
 import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trio
 
+from tests.clients.vectors import FOLDER
 from tools.node_client import COMPILER, PACKAGE, compile_to, compiler
 from tools.web import Node
 
@@ -70,3 +73,14 @@ def library(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Library
             compile_to(node, package / "dist")
             (package / "package.json").write_text((PACKAGE / "package.json").read_text())
     return Library(node, folder)
+
+
+@pytest.fixture(scope="session")
+def hostile_service() -> Iterator[str]:
+    """The address of a service that misbehaves."""
+    program = [sys.executable, str(FOLDER / "hostile.py")]
+    with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield process.stdout.readline().strip()
+        assert process.stdin is not None
+        process.stdin.close()

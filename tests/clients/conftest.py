@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 import trio
 
-from tools.node_client import COMPILER, PACKAGE, compile_to, compiler
+from tools.node_client import PACKAGE, compile_to, compiler
+from tools.npm_forms import COMPILER
 from tools.web import Node
 
 
@@ -43,13 +44,27 @@ class Library:
         assert done.returncode == 0, done.stderr.decode()
         return json.loads(done.stdout)
 
+    def program(self, name: str, source: str | None = None) -> str:
+        """What a program prints; `source`: written into the file of this name first."""
+        if source is not None:
+            (self.folder / name).write_text(source)
+        command = [str(self._node.node), name]
+        done = subprocess.run(
+            command, cwd=self.folder, env=self._node.environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
     def type_errors(self, **programs: str) -> str:
         """What the compiler says of programs that use the library, each in a file of its name."""
+        return self.faults({f"{name}.mts": source for name, source in programs.items()})
+
+    def faults(self, programs: dict[str, str], **options: str | bool) -> str:
+        """What the compiler says of these files, with these options of its own."""
         for name, source in programs.items():
-            (self.folder / f"{name}.mts").write_text(source)
-        options = {"strict": True, "noEmit": True, "module": "NodeNext", "target": "ES2022", "types": []}
-        described = {"compilerOptions": options, "files": [f"{name}.mts" for name in programs]}
-        (self.folder / "tsconfig.json").write_text(json.dumps(described))
+            (self.folder / name).write_text(source)
+        given = {"strict": True, "noEmit": True, "module": "NodeNext", "target": "ES2022", "types": [], **options}
+        (self.folder / "tsconfig.json").write_text(json.dumps({"compilerOptions": given, "files": list(programs)}))
         command = [str(self._node.node), str(COMPILER), "-p", "."]
         return subprocess.run(
             command, cwd=self.folder, env=self._node.environment, capture_output=True, text=True, check=False

@@ -118,8 +118,8 @@ class Argument(NamedTuple):
 
     @property
     def is_nullable(self) -> bool:
-        """Whether `None` is sent, as `null`: what is left out is `UNSET`."""
-        return not self.required and self.annotation.endswith("| None")
+        """Whether `None` is sent, as `null`: what may be left out is `UNSET` then."""
+        return self.annotation.endswith("| None")
 
     @property
     def declared(self) -> str:

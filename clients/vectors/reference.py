@@ -17,6 +17,7 @@ from cases_of_proofs import proof_cases
 from cases_of_reports import canonical_cases, report_cases
 from cases_of_running import engine_cases
 from cases_of_sending import error_cases, retry_cases
+from cases_of_testing import testing_cases
 
 FOLDER = Path(__file__).parent
 FILES = {
@@ -32,6 +33,7 @@ FILES = {
     "check": check_cases,
     "verdict": verdict_cases,
     "webhook": webhook_cases,
+    "testing": testing_cases,
 }
 
 

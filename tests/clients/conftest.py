@@ -44,13 +44,19 @@ class Library:
         assert done.returncode == 0, done.stderr.decode()
         return json.loads(done.stdout)
 
-    def program(self, name: str, source: str | None = None) -> str:
-        """What a program prints; `source`: written into the file of this name first."""
+    def program(self, name: str, source: str | None = None, given: str = "") -> str:
+        """What a program prints, with `given` as its input; `source`: written into the file of this name first."""
         if source is not None:
             (self.folder / name).write_text(source)
         command = [str(self._node.node), name]
         done = subprocess.run(
-            command, cwd=self.folder, env=self._node.environment, capture_output=True, text=True, check=False
+            command,
+            cwd=self.folder,
+            env=self._node.environment,
+            input=given,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, done.stderr
         return done.stdout

@@ -70,8 +70,9 @@ class Library:
         for name, source in programs.items():
             (self.folder / name).write_text(source)
         given = {"strict": True, "noEmit": True, "module": "NodeNext", "target": "ES2022", "types": [], **options}
-        (self.folder / "tsconfig.json").write_text(json.dumps({"compilerOptions": given, "files": list(programs)}))
-        command = [str(self._node.node), str(COMPILER), "-p", "."]
+        described = self.folder / f"tsconfig-{'-'.join(programs)}.json"  # other tests compile in this folder, too
+        described.write_text(json.dumps({"compilerOptions": given, "files": list(programs)}))
+        command = [str(self._node.node), str(COMPILER), "-p", described.name]
         return subprocess.run(
             command, cwd=self.folder, env=self._node.environment, capture_output=True, text=True, check=False
         ).stdout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ pytestmark = pytest.mark.slow(5)
 
 BOTH = """
 import * as modules from "@svc/client";
+import * as testing from "@svc/client/testing";
 import { createRequire } from "node:module";
 
 const common = createRequire(import.meta.url)("@svc/client");
@@ -21,6 +23,7 @@ class Own extends common.ApiError {}
 const error = new modules.ApiError(503, "a", "b");
 console.log(JSON.stringify({
   forms: modules.Client !== common.Client,
+  fakes: [testing.FakeService.name, createRequire(import.meta.url)("@svc/client/testing").FakeService.name],
   names: [Object.keys(common).sort(), Object.keys(modules).filter((name) => !/^(default|module)/.test(name)).sort()],
   holds: [
     error instanceof common.ApiError, error instanceof common.SvcError,
@@ -37,6 +40,7 @@ console.log(JSON.stringify({
 def test_errors_are_those_of_either_form_where_a_process_has_both(library: Library):
     told = json.loads(library.program("both.mjs", BOTH))
     assert told["forms"], "each is a copy of its own"
+    assert told["fakes"] == ["FakeService", "FakeService"]
     assert told["names"][0] == told["names"][1]
     assert set(told["holds"]) == {True}
     assert set(told["not"]) == {False}
@@ -44,6 +48,7 @@ def test_errors_are_those_of_either_form_where_a_process_has_both(library: Libra
 
 USES = """
 import { ApiError, Client, type Checked, type EventDetailBody } from "@svc/client";
+import { type Answer, FakeService } from "@svc/client/testing";
 export async function decided(client: Client, id: unknown): Promise<[Checked["decision"], EventDetailBody | null]> {
   try {
     const { decision, event } = await client.check(id, { origin: null, tag: null, isFirstUse: () => true });
@@ -53,19 +58,31 @@ export async function decided(client: Client, id: unknown): Promise<[Checked["de
     throw error;
   }
 }
+const said: Answer = { decision: "block", rule: "a", tag: null, suspect_score: null, signals: ["vpn"] };
+const fake = new FakeService(said);
+export const body: Uint8Array = fake.webhook({ data: fake.event(fake.answer()) }, "a").body;
+// @ts-expect-error no such decision
+fake.answer({ decision: "maybe" });
+// @ts-expect-error no such field
+fake.answer({ visitor_name: "a" });
 """
 REQUIRES = """
 import client = require("@svc/client");
-export const svc: client.Client = new client.Client({ baseUrl: "https://id.shop.example", apiKey: "k" });
+import testing = require("@svc/client/testing");
+export const svc: client.Client = new testing.FakeService().client();
 """
+RESOLUTIONS = {
+    "node16": {"module": "node16", "files": {"uses.mts": USES, "uses.cts": USES, "requires.cts": REQUIRES}},
+    "bundler": {"module": "esnext", "files": {"bundled.mts": USES}},
+    "node10": {"module": "commonjs", "files": {"old.ts": USES, "required.ts": REQUIRES}, "ignoreDeprecations": "6.0"},
+}
 
 
-def test_each_way_of_finding_a_module_finds_its_types(library: Library):
-    files = {"uses.mts": USES, "uses.cts": USES, "requires.cts": REQUIRES}
-    for module, resolution in (("node16", "node16"), ("esnext", "bundler")):
-        found = [name for name in files if resolution == "node16" or name == "uses.mts"]
-        options = {"module": module, "moduleResolution": resolution, "skipLibCheck": True}
-        assert library.faults({name: files[name] for name in found}, **options) == ""
+@pytest.mark.parametrize("resolution", RESOLUTIONS)
+def test_each_way_of_finding_a_module_finds_its_types(library: Library, resolution: str):
+    options: dict[str, Any] = dict(RESOLUTIONS[resolution])
+    files = options.pop("files")
+    assert library.faults(files, moduleResolution=resolution, skipLibCheck=True, **options) == ""
 
 
 @pytest.mark.parametrize("form", ["esm", "cjs"])

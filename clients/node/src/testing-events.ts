@@ -182,7 +182,7 @@ export class VerdictKey {
 
 /** A webhook as it arrives. */
 export interface Delivery {
-  body: Buffer;
+  body: Uint8Array;
   headers: Record<string, string>;
 }
 

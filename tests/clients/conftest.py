@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,16 @@ class Library:
             command, cwd=self.folder, env=self._node.environment, capture_output=True, text=True, check=False
         ).stdout
 
+    def packed(self) -> set[str]:
+        """The files that npm puts into the package."""
+        command = [*self._node.npm, "pack", "--dry-run", "--json", "--ignore-scripts"]
+        place = self.folder / "node_modules" / "@svc" / "client"
+        done = subprocess.run(
+            command, cwd=place, env=self._node.environment, check=True, capture_output=True, text=True
+        )
+        (packed,) = json.loads(done.stdout)
+        return {file["path"] for file in packed["files"]}
+
 
 @pytest.fixture(scope="session")
 def library(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Library:
@@ -90,5 +101,6 @@ def library(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Library
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (package / "package.json").exists():
             compile_to(node, package / "dist")
-            (package / "package.json").write_text((PACKAGE / "package.json").read_text())
+            for name in ("README.md", "LICENSE", "package.json"):
+                shutil.copy(PACKAGE / name, package)
     return Library(node, folder)

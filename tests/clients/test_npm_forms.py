@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.clients.conftest import Library
+from tools.node_client import PACKAGE
 from tools.web import WEB
 
 pytestmark = pytest.mark.slow(5)
@@ -96,3 +97,13 @@ def test_a_bundle_of_esbuild_runs(library: Library, form: str):
     options = ["--bundle", "--platform=node", f"--format={form}", f"--outfile={made}", "--log-level=warning"]
     subprocess.run([WEB / "node_modules" / "esbuild" / "bin" / "esbuild", entry, *options], check=True)
     assert library.program(made.name) == "function\n"
+
+
+def test_the_packed_file_has_everything_that_its_description_names(library: Library):
+    packed = library.packed()
+    described = json.loads((PACKAGE / "package.json").read_text())
+    entries = [entry for entry in described["exports"].values() if not isinstance(entry, str)]
+    named = {target for entry in entries for form in entry.values() for target in form.values()}
+    assert {name.removeprefix("./") for name in named} | {"LICENSE", "README.md", "dist/cjs/package.json"} < packed
+    assert not [name for name in packed if name.startswith(("src", "tsconfig"))]
+    assert "dependencies" not in described

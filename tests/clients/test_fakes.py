@@ -5,19 +5,23 @@ each of their answers beside the OpenAPI document.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+import trio
 from jsonschema import Draft202012Validator
 from svc_client import ApiError, AsyncClient, Client, Expected, Retries, UnreachableError, WebhookError, verify_webhook
+from svc_client.call import Call
 from svc_client.testing import FakeService
 from svc_client.testing_data import OPERATIONS
 
 from tests.clients.conftest import Library
 from tests.clients.vectors import cases
+from tests.support.live import live_service
 
 CASES = cases("testing")
 DOCUMENT: dict[str, Any] = json.loads((Path(__file__).parents[2] / "docs" / "openapi.json").read_text())
@@ -230,3 +234,89 @@ def test_every_operation_can_be_answered_by_a_test():
     with fake.client(api_key=fake.management_key) as svc:
         assert svc.list_members(fake.organization_id) == {}
     assert fake.calls[0].status == 200
+
+
+def seen(client: Client, management: Client, ids: list[str], later: Callable[[], None]) -> list[Any]:
+    """What two clients see of three events: `a` of an account, `b` with a tag, and `c`. Ids are these letters. `later`
+    is called before feeds are read, which wait for what is being written.
+    """
+    a, b, _ = ids
+    letters = dict(zip(ids, "abc", strict=True))
+    names = ("account_id", "account_verified", "action", "tag", "label", "label_reason")
+    organization = management.get_management_key()["organization_id"]
+
+    def listed(**query: Any) -> list[str]:
+        return [letters[row["request_id"]] for row in client.iterate_events(**query)]
+
+    def told(call: Any) -> Any:
+        try:
+            found = call()
+        except ApiError as error:
+            return [error.status, error.code, list(error.details)]
+        return [found.get(name) for name in names] if isinstance(found, dict) else found
+
+    changes: list[dict[str, Any]] = [
+        {"account_id": "z", "label": "fraud", "label_reason": "bot"},
+        {},
+        {"label": "fraud"},
+        {"label": "legitimate"},
+        {"label_reason": "other"},
+        {"label": None},
+        {"label_reason": "bot"},
+        {"account_id": None, "action": "log_in", "tag": None},
+    ]
+    updates = [
+        *(told(lambda change=change: client.update_event(b, **change)) for change in changes),
+        told(lambda: client._send(Call("PATCH", f"/events/{a}", body={"name": "x"}))),
+        told(lambda: client._send(Call("PATCH", f"/events/{a}", body={"label": "good"}))),
+        told(lambda: client.update_event("019b76da-a800-7000-8000-000000000000", label="fraud")),
+        told(lambda: client.get_event("r1")),
+        told(lambda: client.get_event(a.upper())),
+        told(lambda: client.label_event(organization, a, label="fraud")),
+        told(lambda: management.get_event(a)),
+        told(lambda: management.label_event(f"org_{'0' * 20}", a, label="fraud")),
+        told(lambda: management.label_event(organization, a, label="fraud", label_reason="spam")),
+        told(lambda: management.label_event(organization, a, label=None)),
+    ]
+    later()
+    return [
+        *updates,
+        listed(),
+        listed(limit=2),
+        listed(account_id="y"),
+        listed(action="log_in"),
+        listed(visitor=client.get_event(a)["visitor_id"], limit=1),
+        told(lambda: client.list_events(order="oldest", tag="t")),
+        [[letters[row["request_id"]] for row in page["rows"]] for page in client.iterate_feed(follow=False, limit=2)],
+        [sorted(page) for page in client.iterate_feed(follow=False, limit=2)],
+        [
+            sorted(client.list_events(limit=2)),
+            client.list_events(page=2, limit=2)["page"],
+            sorted(client.list_events()),
+        ],
+        [(one["type"], letters[one["request_id"]]) for one in client.list_changes()["changes"]],
+        [page["has_more"] for page in client.iterate_changes(follow=False, limit=4)],
+    ]
+
+
+async def test_clients_see_the_same_of_a_service(tmp_path: Path):
+    about = ({"account_id": "y"}, {"tag": "t"}, {})
+    async with live_service(tmp_path) as live:
+        key, ids = live.issue()[1], list[str]()
+        for one in about:
+            ids.append((await live.identify(key, **one)).json()["request_id"])
+            live.clock.now_ms += 1_000
+
+        def later() -> None:
+            live.clock.now_ms += 3_000
+
+        with (
+            Client(live.url, live.issue("secret")[1]) as client,
+            Client(live.url, live.issue("management")[1]) as other,
+        ):
+            service = await trio.to_thread.run_sync(seen, client, other, ids, later)
+    fake = FakeService()
+    about = ({"account_id": "y", "account_verified": False}, {"tag": "t"}, {})  # a page named it, and no server
+    made = [fake.answer(age_s=3 - number, **one) for number, one in enumerate(about)]
+    with fake.client() as client, fake.client(api_key=fake.management_key) as other:
+        assert seen(client, other, made, lambda: None) == service

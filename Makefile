@@ -106,6 +106,7 @@ reference: web
 	set -e; for page in api commands configuration metrics report-fields signals; do $(BIN)/python -m tools.reference $$page > .venv/page; cp .venv/page docs/$$page.md; done
 	$(BIN)/python -m tools.reference settings > .venv/page
 	cp .venv/page ops/svc.toml.example
+	$(BIN)/python -m tools.chart
 	$(BIN)/python -m tools.client_code
 
 # Pictures of the pages for the documentation, into docs/images. Needs npm.

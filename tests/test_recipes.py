@@ -105,6 +105,8 @@ ALL_RUN_BY = {
 """(page, language) -> the test that takes every block of this language, and how."""
 COPIED = {
     "examples/dev-keys.mjs": ("tests/web/test_examples.py", '"react", "ssr"'),  # which import it
+    "examples/airbyte": ("tests/test_airbyte.py", '"examples" / "airbyte"'),
+    "examples/dbt": ("tests/test_dbt.py", '"examples" / "dbt"'),
     "examples/django": ("tests/web/test_examples.py", 'EXAMPLES / "django"'),
     "examples/html": ("tests/web/test_examples.py", 'EXAMPLES / "html"'),
     "examples/nextjs": ("tests/web/test_examples.py", '"nextjs"'),
@@ -119,8 +121,10 @@ COPIED = {
     "ops/proxy/worker.js": ("tests/test_proxies.py", "worker.js"),
     "ops/reverse-proxy/Caddyfile": ("tests/test_reverse_proxies.py", "Caddyfile"),
     "ops/reverse-proxy/Caddyfile.compose": ("tests/test_deployment.py", "Caddyfile.compose"),
+    "ops/reverse-proxy/envoy.yaml": ("tests/test_reverse_proxies.py", "envoy.yaml"),
     "ops/reverse-proxy/haproxy.cfg": ("tests/test_reverse_proxies.py", "haproxy.cfg"),
     "ops/reverse-proxy/nginx.conf": ("tests/test_reverse_proxies.py", "nginx.conf"),
+    "ops/reverse-proxy/traefik": ("tests/test_reverse_proxies.py", "traefik/traefik.yaml"),
 }
 """What is there to be copied -> the test that runs it, and the text by which it does."""
 _NOT_RUN = re.compile(r"\bnot run\b", re.IGNORECASE)

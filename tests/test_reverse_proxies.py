@@ -6,6 +6,7 @@ import getpass
 import http.client
 import http.server
 import json
+import os
 import re
 import shutil
 import socket
@@ -14,11 +15,12 @@ import subprocess
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Generator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 import pytest
 
@@ -46,7 +48,18 @@ class ReverseProxy(NamedTuple):
     file: str
     here: Callable[[Files, int, int], dict[str, str]]
     command: Callable[[Path, Path], list[str]]
-    around: Callable[[Path, str], str]
+    around: Callable[[Path, str], str] = lambda _, text: text
+    beside: tuple[str, ...] = ()
+    """Further files, which the first one reads."""
+
+    def written(self, folder: Path, here: dict[str, str]) -> Path:
+        """The first of its files, all of them in this folder, with what is of this machine."""
+        for name in (self.file, *self.beside):
+            text = (FILES / name).read_text()
+            for there, replaced in here.items():
+                text = text.replace(there, replaced)
+            (folder / Path(name).name).write_text(self.around(folder, text))
+        return folder / Path(self.file).name
 
 
 def paths(files: Files) -> dict[str, str]:
@@ -81,7 +94,6 @@ TRIED = {
             "/etc/ssl/svc/combined.pem": str(files.combined()),
         },
         lambda _, file: ["haproxy", "-db", "-f", str(file)],
-        lambda _, text: text,
     ),
     "caddy": ReverseProxy(
         "Caddyfile",
@@ -93,13 +105,35 @@ TRIED = {
         lambda _, file: ["caddy", "run", "--adapter", "caddyfile", "--config", str(file)],
         lambda _, text: text.replace("\n{\n", "\n{\n\tadmin off\n\tauto_https disable_redirects\n", 1),
     ),
+    "traefik": ReverseProxy(
+        "traefik/traefik.yaml",
+        lambda files, port, upstream: {
+            '":443"': f"127.0.0.1:{port}",
+            "/etc/traefik/": f"{files.certfile.parent}/",
+            "id.example.com": "localhost",
+            "127.0.0.1:8080": f"127.0.0.1:{upstream}",
+            **paths(files),
+        },
+        lambda _, file: ["traefik", f"--configFile={file}"],
+        beside=("traefik/dynamic.yaml",),
+    ),
+    "envoy": ReverseProxy(
+        "envoy.yaml",
+        lambda files, port, upstream: {
+            "address: 0.0.0.0, port_value: 443": f"address: 127.0.0.1, port_value: {port}",
+            "address: 127.0.0.1, port_value: 8080": f"address: 127.0.0.1, port_value: {upstream}",
+            **paths(files),
+        },
+        lambda _, file: ["envoy", "--disable-hot-restart", "--concurrency", "1", "-l", "warning", "-c", str(file)],
+    ),
 }
 
 
 class Site:
     """A service behind a reverse proxy, and what a visitor of it needs."""
 
-    def __init__(self, port: int, service_port: int, trust: ssl.SSLContext, keys: dict[str, str]) -> None:
+    def __init__(self, name: str, port: int, service_port: int, trust: ssl.SSLContext, keys: dict[str, str]) -> None:
+        self.name = name
         self.port = port
         self.service_port = service_port
         self.trust = trust
@@ -169,21 +203,19 @@ def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     keys = made_data(folder / "data")
     server = Served(folder / "data", SVC_CONNECTION_OS_HEADER="x-connection-os")
     port = free_port()
-    text = (FILES / proxy.file).read_text()
-    for there, here in proxy.here(files, port, server.port).items():
-        assert text.count(there) == 1, f"{proxy.file} says {there!r} {text.count(there)} times"
-        text = text.replace(there, here)
-    file = folder / proxy.file
-    file.write_text(proxy.around(folder, text))
+    here = proxy.here(files, port, server.port)
+    text = "".join((FILES / name).read_text() for name in (proxy.file, *proxy.beside))
+    assert [there for there in here if there not in text] == []
+    file = proxy.written(folder, here)
     log = (folder / "log").open("w")
     process = subprocess.Popen(
         proxy.command(folder, file),
         stdout=log,
         stderr=log,
-        env={"HOME": str(folder), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"},
+        env={"HOME": str(folder), "PATH": os.environ["PATH"]},
     )
     try:
-        running = Site(port, server.port, files.client(), keys)
+        running = Site(request.param, port, server.port, files.client(), keys)
         await_response(running, process, folder / "log")
         yield running
     finally:
@@ -263,6 +295,7 @@ class Nodes:
 
 
 OF_ONE_NODE = {
+    "envoy": ("              - endpoint: {address: {socket_address: {address: 127.0.0.1, port_value: 8080}}}\n",),
     "haproxy": ("    retries 0\n", "    server svc 127.0.0.1:8080 check inter 2s pool-purge-delay 50s\n"),
     "nginx": ("    server 127.0.0.1:8080;\n", "        proxy_next_upstream off;\n"),
 }
@@ -279,7 +312,11 @@ def in_front_of(nodes: Nodes, name: str, folder: Path) -> Generator[Callable[[st
         assert text.count(line) == 1
         text = text.replace(line, "")
     text = re.sub(r"^( *)#   ", r"\1", text, flags=re.MULTILINE)
-    named = {f"10.0.0.{number}:8080": f"127.0.0.1:{one}" for number, one in enumerate(nodes.ports, 1)}
+    named = {
+        form.format(f"10.0.0.{number}", 8080): form.format("127.0.0.1", one)
+        for number, one in enumerate(nodes.ports, 1)
+        for form in ("{}:{}", "address: {}, port_value: {}")
+    }
     for there, here in {**named, **TRIED[name].here(files, port, 0)}.items():
         text = text.replace(there, here)
     file, log = folder / TRIED[name].file, folder / "log"
@@ -307,7 +344,7 @@ def in_front_of(nodes: Nodes, name: str, folder: Path) -> Generator[Callable[[st
         nodes.stop_all()
 
 
-@pytest.mark.parametrize(("name", "has_bound"), [("haproxy", True), ("nginx", False)])
+@pytest.mark.parametrize(("name", "has_bound"), [("haproxy", True), ("nginx", False), ("envoy", True)])
 def test_with_several_nodes_a_key_goes_to_one_that_is_up(name: str, has_bound: bool, tmp_path: Path):
     """Or to several where one has too many requests on their way; and what was sent is not sent again (ADR 215)."""
     if shutil.which(name) is None:
@@ -323,17 +360,19 @@ def test_with_several_nodes_a_key_goes_to_one_that_is_up(name: str, has_bound: b
         nodes.posts.clear()
         nodes.may_respond.clear()
         with ThreadPoolExecutor(8) as threads:
-            at_once = [threads.submit(reached, keys[0]) for _ in range(8)]
+            at_once = list[Future[str]]()
             waiting = threading.Event()
-            while nodes.posts.total() < 8:
-                waiting.wait(0.05)
+            for _ in range(2):
+                at_once += [threads.submit(reached, keys[0]) for _ in range(4)]
+                while nodes.posts.total() < len(at_once):
+                    waiting.wait(0.05)
             nodes.may_respond.set()
         assert {each.result() for each in at_once} == (both if has_bound else {home[keys[0]]})
         nodes.stop(first)
         assert {reached(key) for key in keys} == {str(second)}, "the first takes no connection"
         nodes.hangs_up = True
         nodes.posts.clear()
-        assert reached(keys[0]) == "502"
+        assert reached(keys[0]) in ("502", "503")
         assert list(nodes.posts.values()) == [1]
 
 
@@ -385,7 +424,7 @@ def test_caddy_logs_no_key_of_a_request_that_fails(tmp_path: Path, level: str):
     file.write_text(proxy.around(tmp_path, text).replace("\n{\n", "\n{\n" + level, 1))
     key = "svc_mk_us_" + "b" * 49
     with log.open("w") as written:
-        environment = {"HOME": str(tmp_path), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
+        environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
         process = subprocess.Popen(proxy.command(tmp_path, file), stdout=written, stderr=written, env=environment)
     try:
         await_listening(port, process, log)
@@ -422,6 +461,16 @@ def test_an_address_claimed_by_the_visitor_is_ignored(site: Site, spoofed: str):
     assert identified_from(site, ("x-forwarded-for", spoofed), ("X-Forwarded-For", spoofed)) == VISITOR
 
 
+def test_an_address_is_set_although_the_visitor_calls_its_header_one_of_the_connection(site: Site):
+    """A proxy drops what `Connection` names, but not what it says itself; Envoy refuses the request."""
+    claims = ("Connection", "keep-alive, X-Forwarded-For")
+    client = site.connect()
+    client.request("GET", "/readyz", headers=dict([claims]))
+    is_refused = client.getresponse().status == 400
+    client.close()
+    assert is_refused or identified_from(site, claims) == VISITOR
+
+
 def test_the_visitor_cannot_set_the_connection_fingerprint(site: Site):
     claims = ("X-Connection-Os", "Linux 3.11 and newer")
     headers = {"x_api_key": site.keys["public"], "origin": ORIGIN, "user_agent": USER_AGENT}
@@ -440,6 +489,12 @@ def test_a_page_can_read_its_response_and_another_origin_is_refused(site: Site):
     assert headers["access-control-allow-origin"] == ORIGIN
     refused, _, _ = site.ask("POST", "/identify", BODY, x_api_key=site.keys["public"], origin="https://evil.example")
     assert refused == 401
+
+
+def test_the_name_of_an_account_may_have_any_character(site: Site):
+    name = quote("a/b\\c;d%e?f#g", safe="")
+    status, _, response = site.ask("GET", f"/accounts/{name}", x_api_key=site.keys["secret"])
+    assert (status, response["error"]["code"]) == (404, "not_found")
 
 
 def test_the_service_recognizes_its_own_https_origin(site: Site):
@@ -481,4 +536,24 @@ def test_a_body_over_the_limit_gets_the_413_of_the_service(site: Site):
     status, headers, response = site.ask("POST", "/identify", body, x_api_key=site.keys["public"], origin=ORIGIN)
     assert (status, response["error"]["code"]) == (413, "payload_too_large")
     assert headers["access-control-allow-origin"] == ORIGIN
+    assert site.ask("GET", "/readyz")[0] == 200
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_a_body_above_the_limit_of_the_reverse_proxy_is_refused(site: Site, tmp_path: Path):
+    """With 413; Caddy 2.6 stops reading it, and says 502. As a browser does, curl reads a response while it sends."""
+    body = tmp_path / "body"
+    body.write_bytes(b" " * (3 << 20))
+    headers = [f"-H{name}: {value}" for name, value in {"x-api-key": site.keys["public"], "origin": ORIGIN}.items()]
+    done = subprocess.run(
+        [
+            *("curl", "--silent", "--insecure", "--http1.1", "--output", os.devnull, "--write-out", "%{http_code}"),
+            *("--data-binary", f"@{body}", *headers, f"{site.origin}/api/v1/identify"),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_S,
+    )
+    assert done.stdout in {"413", "502" if site.name == "caddy" else "413"}, done.stderr
     assert site.ask("GET", "/readyz")[0] == 200

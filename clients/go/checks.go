@@ -3,7 +3,9 @@ package svc
 import (
 	"fmt"
 	"net/netip"
-	"slices"
+	"reflect"
+	"regexp"
+	"strings"
 	"time"
 )
 
@@ -48,6 +50,10 @@ const (
 	// networkBits4 and networkBits6 are compared of an address where its network is enough: what a provider gives one site.
 	networkBits4, networkBits6 = 24, 48
 )
+
+// timeForm is RFC 3339.
+var timeForm = regexp.MustCompile(`^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3])(:[0-5][0-9]){2}(\.[0-9]{1,9})?` +
+	`(Z|[+-](0[0-9]|1[0-4]):[0-5][0-9])$`)
 
 // Action is what is being served.
 type Action struct {
@@ -215,18 +221,31 @@ func against(problems []Problem, said *judged, allowUnknown bool) []finding {
 }
 
 // problemsWith has the first strong problem alone, else every weak one; the first use is left out, which only a memory can
-// tell. The error is an *APIError where what was read has not the form of an event, or says that action.IP is no address.
-func problemsWith(event *EventDetailBody, action Action) ([]Problem, error) {
-	occurred, err := time.Parse(time.RFC3339Nano, event.OccurredAt)
-	if err != nil || !hasForm(event.IPAddress, event.Platform) {
-		return nil, unexpected(200)
+// tell. The error is an *APIError where what was read has not the form of an event, or is another one than requestID, or
+// says that action.IP is no address.
+func problemsWith(read fields, action Action, requestID string) (*EventDetailBody, []Problem, error) {
+	if !hasForm(read, []string{"request_id", "occurred_at"}, nil) || read["request_id"] != requestID {
+		return nil, nil, unexpected(200)
 	}
+	occurred, isTime := timeOf(read["occurred_at"].(string))
+	if !isTime {
+		return nil, nil, unexpected(200)
+	}
+	event := &EventDetailBody{}
+	fill(reflect.ValueOf(event).Elem(), map[string]any(read))
 	if age := action.now().Sub(occurred); age <= -clockSkew || age >= maxAge {
-		return []Problem{TooOld}, nil
+		return event, []Problem{TooOld}, nil
 	}
-	return differences(identified{
+	problems, err := differences(identified{
 		event.Origin, event.Tag, event.AccountID, event.Action, event.IPAddress, event.Platform, &event.Proven,
 	}, action)
+	return event, problems, err
+}
+
+// timeOf reads a time of RFC 3339, to a millisecond.
+func timeOf(text string) (time.Time, bool) {
+	found, err := time.Parse(time.RFC3339Nano, text)
+	return found.Truncate(time.Millisecond), err == nil && timeForm.MatchString(text)
 }
 
 // identified is what an event and a verdict say of an action.
@@ -259,10 +278,34 @@ func differences(seen identified, action Action) ([]Problem, error) {
 	return weak, nil
 }
 
-// hasForm says whether the texts are there that every event and verdict has.
-func hasForm(ip string, others ...string) bool {
-	_, err := address(ip)
-	return err == nil && !slices.Contains(others, "")
+// hasForm says whether what the checks read of an event or a verdict is there and of its kind, and so are more fields.
+func hasForm(read fields, texts, integers []string) bool {
+	for _, name := range append([]string{"ip_address", "platform"}, texts...) {
+		if _, isText := read.text(name); !isText {
+			return false
+		}
+	}
+	for _, name := range append([]string{"visitor_confidence"}, integers...) {
+		if _, isInteger := read.integer(name); !isInteger {
+			return false
+		}
+	}
+	for _, name := range []string{"origin", "tag", "account_id", "action", "suspect_level"} {
+		if _, isText := read.optional(name); !isText {
+			return false
+		}
+	}
+	if rule := read["decision"]; rule != nil {
+		said, isRule := rule.(map[string]any)
+		_, hasAction := said["action"].(string)
+		_, hasName := said["rule"].(string)
+		if !isRule || !hasAction || !hasName {
+			return false
+		}
+	}
+	_, isFlag := read["identifiable"].(bool)
+	_, err := address(read["ip_address"].(string))
+	return isFlag && err == nil
 }
 
 func text(value *string) string {
@@ -301,7 +344,7 @@ func distance(seen string, action Action) ([]Problem, error) {
 // address reads one in any notation; IPv4 inside IPv6 is IPv4, and a zone is of one machine.
 func address(text string) (netip.Addr, error) {
 	found, err := netip.ParseAddr(text)
-	if err != nil {
+	if err != nil || strings.Count(text, "%") > 1 {
 		return found, fmt.Errorf("svc: %q is no address", text)
 	}
 	return found.Unmap().WithZone(""), nil

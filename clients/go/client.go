@@ -2,6 +2,8 @@ package svc
 
 import (
 	"bytes"
+	"compress/flate"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,26 +14,30 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"reflect"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-const base = "/api/v1"
+const (
+	base = "/api/v1"
+	// maxBytes is of the body of a response, unpacked.
+	maxBytes = 16 << 20
+)
 
 var (
-	keyForm        = regexp.MustCompile(`^[!-~]+$`)
-	requestIDForm  = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
-	retryAfterForm = regexp.MustCompile(`^[0-9]{1,9}$`)
+	keyForm       = regexp.MustCompile(`^[!-~]+$`)
+	requestIDForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 )
 
 // Client calls the service with one key. Goroutines may share one.
 type Client struct {
 	baseURL, apiKey string
 	timeout         time.Duration
+	deadline        time.Duration
 	retries         Retries
 	http            *http.Client
 	mutex           sync.Mutex
@@ -43,6 +49,9 @@ type Option func(*Client)
 
 // WithTimeout sets the time limit of each attempt: 5 seconds unless set.
 func WithTimeout(timeout time.Duration) Option { return func(c *Client) { c.timeout = timeout } }
+
+// WithDeadline sets the time limit of all attempts of a call and the waits between them: 15 seconds unless set.
+func WithDeadline(deadline time.Duration) Option { return func(c *Client) { c.deadline = deadline } }
 
 // WithRetries takes the place of DefaultRetries.
 func WithRetries(retries Retries) Option { return func(c *Client) { c.retries = retries } }
@@ -67,7 +76,7 @@ func New(baseURL, apiKey string, options ...Option) (*Client, error) {
 	client := &Client{
 		baseURL: strings.TrimSuffix(strings.TrimRight(baseURL, "/"), base),
 		apiKey:  key,
-		timeout: 5 * time.Second,
+		timeout: 5 * time.Second, deadline: 15 * time.Second,
 		retries: DefaultRetries(),
 		http: &http.Client{
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -93,7 +102,10 @@ func (c *Client) Check(ctx context.Context, requestID string, action Action, isF
 	if !requestIDForm.MatchString(requestID) {
 		return Checked{Problem: NotFound}, nil
 	}
-	event, err := c.GetEvent(ctx, requestID)
+	var read fields
+	err := c.Send(ctx, Call{
+		Method: http.MethodGet, Path: "/events/{}", Segments: []string{requestID}, IsRepeatable: true,
+	}, &read)
 	var refused *APIError
 	if errors.As(err, &refused) && (refused.Code == "event_not_found" || refused.Code == "invalid_request_id") {
 		return Checked{Problem: NotFound}, nil
@@ -101,7 +113,7 @@ func (c *Client) Check(ctx context.Context, requestID string, action Action, isF
 	if err != nil {
 		return Checked{}, err
 	}
-	problems, err := problemsWith(event, action)
+	event, problems, err := problemsWith(read, action, requestID)
 	if err != nil {
 		return Checked{}, err
 	}
@@ -129,11 +141,17 @@ func (c *Client) CheckVerdict(
 ) (CheckedVerdict, error) {
 	ring := c.ringOf(expected.OrganizationID)
 	if ring.mustBeRead(token, time.Now()) {
-		answer, err := c.GetVerdictKeys(ctx, expected.OrganizationID)
+		var read fields
+		err := c.Send(ctx, Call{
+			Method: http.MethodGet, Path: "/organizations/{}/verdict-keys", Segments: []string{expected.OrganizationID},
+			IsRepeatable: true,
+		}, &read)
+		if err == nil {
+			err = ring.put(read["keys"], time.Now())
+		}
 		if err != nil {
 			return CheckedVerdict{}, err
 		}
-		ring.put(answer.Keys, time.Now())
 	}
 	verdict, problems, err := ring.check(token, expected)
 	if err != nil {
@@ -244,16 +262,18 @@ func (c *Client) IterateChanges(ctx context.Context, query ListChangesQuery, fol
 	}
 }
 
-// Send sends a call, again where that can help and is safe, and decodes the body of the response into what into points
-// to; into may be nil. The error is an *APIError or an *UnreachableError, or says what of the call cannot be sent.
+// Send sends a call, again where that can help and is safe, and decodes the object in the body of the response into what into
+// points to; into may be nil. Fields are decoded by their exact names, and left out where they are of another kind. The
+// error is an *APIError or an *UnreachableError, or says what of the call cannot be sent.
 func (c *Client) Send(ctx context.Context, call Call, into any) error {
+	end := time.Now().Add(c.deadline)
 	for attempt := 1; ; attempt++ {
-		err := c.attempt(ctx, call, into)
+		err := c.attempt(ctx, call, min(c.timeout, time.Until(end)), into)
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
 		wait, isOther := c.retries.wait(err, attempt, call.IsRepeatable, rand.Float64())
-		if !isOther {
+		if !isOther || wait >= time.Until(end) {
 			return err
 		}
 		if sleep(ctx, wait) != nil {
@@ -274,11 +294,11 @@ func sleep(ctx context.Context, wait time.Duration) error {
 	}
 }
 
-func (c *Client) attempt(ctx context.Context, call Call, into any) error {
+func (c *Client) attempt(ctx context.Context, call Call, limit time.Duration, into any) error {
 	var isConnected atomic.Bool
 	ctx, cancel := context.WithTimeout(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { isConnected.Store(true) },
-	}), c.timeout)
+	}), limit)
 	defer cancel()
 	request, err := c.request(ctx, call)
 	if err != nil {
@@ -288,7 +308,10 @@ func (c *Client) attempt(ctx context.Context, call Call, into any) error {
 	var text []byte
 	if err == nil {
 		defer response.Body.Close()
-		text, err = io.ReadAll(response.Body)
+		text, err = io.ReadAll(io.LimitReader(response.Body, maxBytes+1))
+		if isNotUnpacked(err) || len(text) > maxBytes {
+			text, err = nil, nil
+		}
 	}
 	if err != nil {
 		var around *url.Error
@@ -334,28 +357,84 @@ func (c *Client) request(ctx context.Context, call Call) (*http.Request, error) 
 	return request, nil
 }
 
-// read decodes the body of a response; any but a success is an error.
+// isNotUnpacked says whether a body is not packed as its response says.
+func isNotUnpacked(err error) bool {
+	var corrupt flate.CorruptInputError
+	return errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.As(err, &corrupt)
+}
+
+// read decodes the object in the body of a response; any but a success is an error.
 func read(response *http.Response, text []byte, into any) error {
 	if response.StatusCode == http.StatusNoContent {
 		return nil
 	}
-	if response.StatusCode/100 == 2 {
-		if into == nil && json.Valid(text) {
-			return nil
+	found, isObject := object(text)
+	isSuccess := response.StatusCode/100 == 2
+	if isSuccess && isObject {
+		switch into := into.(type) {
+		case nil:
+		case *fields:
+			*into = found
+		case *EventsAnswer:
+			if err := checkedPage(found, "rows"); err != nil {
+				return err
+			}
+			fill(reflect.ValueOf(into).Elem(), map[string]any(found))
+		case *ChangesAnswer:
+			if err := checkedPage(found, "changes"); err != nil {
+				return err
+			}
+			fill(reflect.ValueOf(into).Elem(), map[string]any(found))
+		default:
+			fill(reflect.ValueOf(into).Elem(), map[string]any(found))
 		}
-		if into != nil && json.Unmarshal(text, into) == nil {
-			return nil
-		}
+		return nil
 	}
 	failure := unexpected(response.StatusCode)
 	failure.RequestID = response.Header.Get("X-Request-Id")
-	if after := response.Header.Get("Retry-After"); retryAfterForm.MatchString(after) {
-		seconds, _ := strconv.Atoi(after)
-		failure.RetryAfter = time.Duration(seconds) * time.Second
+	if after, isAsked := retryAfter(response.Header.Get("Retry-After"), time.Now()); isAsked {
+		failure.RetryAfter = after
 	}
-	var said ErrorBody
-	if json.Unmarshal(text, &said) == nil && said.Error.Code != "" && response.StatusCode/100 != 2 {
-		failure.Code, failure.Message, failure.Details = said.Error.Code, said.Error.Message, said.Error.Details
+	if said, isFault := faultOf(found); isFault && !isSuccess {
+		failure.Code, failure.Message, failure.Details = said.Code, said.Message, said.Details
 	}
 	return failure
+}
+
+// faultOf is the error in a body that has the form of one.
+func faultOf(body fields) (Fault, bool) {
+	var said Fault
+	error, isObject := body["error"].(map[string]any)
+	_, hasCode := fields(error).text("code")
+	_, hasMessage := error["message"].(string)
+	details, isList := error["details"].([]any)
+	if !isObject || !hasCode || !hasMessage || (!isList && error["details"] != nil) {
+		return said, false
+	}
+	for _, detail := range details {
+		one, isDetail := detail.(map[string]any)
+		for _, name := range []string{"field", "issue", "location"} {
+			_, isText := fields(one).optional(name)
+			isDetail = isDetail && isText
+		}
+		if !isDetail {
+			return said, false
+		}
+	}
+	fill(reflect.ValueOf(&said).Elem(), error)
+	return said, true
+}
+
+// checkedPage is an error where a page has not the form of one, whose list has this name.
+func checkedPage(read fields, name string) error {
+	rows, isList := read[name].([]any)
+	_, isCursor := read.optional("next_cursor")
+	for _, row := range rows {
+		_, isRow := row.(map[string]any)
+		isList = isList && isRow
+	}
+	if !isList || !isCursor {
+		return unexpected(200)
+	}
+	return nil
 }

@@ -99,7 +99,7 @@ func TestARefusalHasTheFieldsOfTheService(t *testing.T) {
 }
 
 func TestWhatIsNoResponseOfTheServiceIsAnError(t *testing.T) {
-	for _, text := range []string{"hello", "", "[1]", `{"status": 1}`} {
+	for _, text := range []string{"hello", "", "[1]", `{"status": 1`} {
 		url, _ := serving(t, func(w http.ResponseWriter, _ int) { _, _ = io.WriteString(w, text) })
 		var refused *APIError
 		if _, err := made(t, url).GetHealth(t.Context()); !errors.As(err, &refused) || refused.Code != "unexpected_response" {
@@ -238,14 +238,17 @@ func TestAFieldIsLeftOutOrNullOrAValue(t *testing.T) {
 }
 
 func TestWhatIsNoAddressIsAnErrorAndNoneIsNotCompared(t *testing.T) {
-	event := &EventDetailBody{OccurredAt: time.Now().Format(time.RFC3339Nano), IPAddress: "127.0.0.1", Platform: "web"}
+	event := fields{
+		"request_id": requestID, "occurred_at": time.Now().Format(time.RFC3339Nano), "ip_address": "127.0.0.1", "platform": "web",
+		"visitor_confidence": json.Number("100"), "identifiable": true,
+	}
 	for _, ip := range []string{"nowhere", "127.0.0.1:80"} {
-		if _, err := problemsWith(event, Action{IP: ip}); err == nil {
+		if _, _, err := problemsWith(event, Action{IP: ip}, requestID); err == nil {
 			t.Error(ip)
 		}
 	}
 	for _, ip := range []string{"", AnyIP} {
-		if problems, err := problemsWith(event, Action{IP: ip}); err != nil || len(problems) > 0 {
+		if _, problems, err := problemsWith(event, Action{IP: ip}, requestID); err != nil || len(problems) > 0 {
 			t.Error(ip, problems, err)
 		}
 	}
@@ -259,7 +262,10 @@ func TestKeysAreReadOnceAnHourAndForUnknownOnesOnceAMinute(t *testing.T) {
 	if !ring.mustBeRead(header("a"), now) || ring.mustBeRead("made up", now) {
 		t.Error("before the first reading")
 	}
-	ring.put([]JwkBody{{Kty: "OKP", Crv: "Ed25519", Kid: "a", X: strings.Repeat("A", 43)}, {Kid: "b", X: "short"}}, now)
+	key := map[string]any{"kty": "OKP", "crv": "Ed25519", "kid": "a", "x": strings.Repeat("A", 43)}
+	if err := ring.put([]any{key, map[string]any{"kty": "OKP", "crv": "Ed25519", "kid": "b", "x": "short"}}, now); err != nil {
+		t.Fatal(err)
+	}
 	for _, one := range []struct {
 		kid   string
 		after time.Duration

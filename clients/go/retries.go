@@ -3,8 +3,40 @@ package svc
 import (
 	"errors"
 	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
 	"time"
 )
+
+// longestRetryAfter is what a longer Retry-After is read as: nobody waits for either.
+const longestRetryAfter = 999_999_999 * time.Second
+
+var (
+	secondsForm = regexp.MustCompile(`^[0-9]+$`)
+	dateForm    = regexp.MustCompile(`^[A-Z][a-z][a-z], [0-9]{2} [A-Z][a-z][a-z] [1-9][0-9]{3} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT$`)
+)
+
+// retryAfter is how long a Retry-After asks to wait, which is a number of seconds or a date (RFC 9110, section 10.2.3);
+// false for any other text.
+func retryAfter(value string, now time.Time) (time.Duration, bool) {
+	if secondsForm.MatchString(value) {
+		digits := strings.TrimLeft(value, "0")
+		if len(digits) > len("999999999") {
+			return longestRetryAfter, true
+		}
+		seconds, _ := strconv.Atoi("0" + digits)
+		return time.Duration(seconds) * time.Second, true
+	}
+	date, err := time.Parse(http.TimeFormat, value)
+	if err != nil || !dateForm.MatchString(value) {
+		return 0, false
+	}
+	if date.Sub(now) > longestRetryAfter {
+		return longestRetryAfter, true
+	}
+	return max(0, (date.Sub(now) + time.Second - 1).Truncate(time.Second)), true
+}
 
 // Retries has the attempts of one call, with full-jitter backoff. Retries{Attempts: 1} sends every call once.
 type Retries struct {

@@ -1,8 +1,11 @@
 package svc
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"os"
 	"reflect"
@@ -22,10 +25,10 @@ type input struct {
 	Secrets   []string
 	NowS      int64 `json:"now_s"`
 	NowMs     int64 `json:"now_ms"`
-	Keys      []JwkBody
+	Keys      json.RawMessage
 	Token     string
 	Expected  action
-	Event     EventDetailBody
+	Event     json.RawMessage
 	Action    action
 	IsFirst   bool `json:"is_first"`
 	Failure   any
@@ -38,6 +41,7 @@ type input struct {
 	Attempt   int
 	CanRepeat bool `json:"is_repeatable"`
 	Random    float64
+	Value     string
 }
 
 type action struct {
@@ -95,7 +99,10 @@ func run(t *testing.T, kind string, in input, raw json.RawMessage) any {
 		return data.Message
 	case "verdict":
 		ring := keyRing{}
-		ring.put(in.Keys, time.Now())
+		keys, err := parsed(in.Keys)
+		if err != nil || ring.put(keys, time.Now()) != nil {
+			t.Fatal(err)
+		}
 		about := in.Expected
 		verdict, problems, err := ring.check(in.Token, ExpectedVerdict{about.OrganizationID, about.Environment, about.at(in.NowMs)})
 		if err != nil {
@@ -104,7 +111,8 @@ func run(t *testing.T, kind string, in input, raw json.RawMessage) any {
 		found := checkedVerdict(problems, verdict, about.AllowUnknown)
 		return concluded(found.Problem, found.Decision(), found.Reasons())
 	case "check":
-		problems, err := problemsWith(&in.Event, in.Action.at(in.NowMs))
+		seen, _ := object(in.Event)
+		event, problems, err := problemsWith(seen, in.Action.at(in.NowMs), requestID)
 		var refused *APIError
 		if errors.As(err, &refused) {
 			return map[string]any{"error": refused.Code}
@@ -115,8 +123,15 @@ func run(t *testing.T, kind string, in input, raw json.RawMessage) any {
 		if mayCount(problems) && !in.IsFirst {
 			problems = []Problem{UsedBefore}
 		}
-		found := checked(problems, &in.Event, in.Action.AllowUnknown)
+		found := checked(problems, event, in.Action.AllowUnknown)
 		return concluded(found.Problem, found.Decision(), found.Reasons())
+	case "retry_after":
+		if wait, isAsked := retryAfter(in.Value, time.UnixMilli(in.NowMs)); isAsked {
+			return wait.Seconds()
+		}
+		return nil
+	case "event", "keys", "page", "refusal":
+		return answered(t, kind, in)
 	case "message":
 		return (&APIError{Status: in.Status, Code: in.Code, Message: in.Message, Details: in.Details}).Error()
 	case "wait":
@@ -155,6 +170,64 @@ func run(t *testing.T, kind string, in input, raw json.RawMessage) any {
 	return nil
 }
 
+const requestID = "01993f0e-52a1-7c3d-9b52-6f1f3c0a9d11"
+
+// answering has one response.
+type answering struct{ *http.Response }
+
+func (a answering) RoundTrip(*http.Request) (*http.Response, error) { return a.Response, nil }
+
+func isFirst(context.Context, string) (bool, error) { return true, nil }
+
+// answered is what comes of a response.
+func answered(t *testing.T, kind string, in input) any {
+	t.Helper()
+	response := &http.Response{StatusCode: in.Status, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(in.Body))}
+	if response.StatusCode == 0 {
+		response.StatusCode = http.StatusOK
+	}
+	for name, value := range in.Headers {
+		response.Header.Set(name, value)
+	}
+	client, err := New("http://127.0.0.1:9", "svc_sk_key", WithTransport(answering{response}), WithRetries(Retries{Attempts: 1}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found any
+	switch kind {
+	case "event":
+		checked, failure := client.Check(t.Context(), requestID, in.Action.at(in.NowMs), isFirst)
+		found, err = concluded(checked.Problem, checked.Decision(), checked.Reasons()), failure
+	case "keys":
+		about := in.Expected
+		expected := ExpectedVerdict{about.OrganizationID, about.Environment, about.at(in.NowMs)}
+		checked, failure := client.CheckVerdict(t.Context(), in.Token, expected, isFirst)
+		found, err = concluded(checked.Problem, checked.Decision(), checked.Reasons()), failure
+	case "page":
+		ids := []any{}
+		for row, failure := range client.IterateEvents(t.Context(), ListEventsQuery{}) {
+			if err = failure; err == nil {
+				ids = append(ids, row.RequestID)
+			}
+		}
+		found = ids
+	case "refusal":
+		_, err = client.GetHealth(t.Context())
+	}
+	var refused *APIError
+	switch {
+	case err == nil:
+		return found
+	case !errors.As(err, &refused):
+		return map[string]any{"error": "argument"}
+	case kind != "refusal":
+		return map[string]any{"error": refused.Code}
+	case refused.RetryAfter < 0:
+		return map[string]any{"code": refused.Code, "retry_after_s": nil}
+	}
+	return map[string]any{"code": refused.Code, "retry_after_s": refused.RetryAfter.Seconds()}
+}
+
 func decode(t *testing.T, text []byte) (value any) {
 	t.Helper()
 	if err := json.Unmarshal(text, &value); err != nil {
@@ -165,7 +238,7 @@ func decode(t *testing.T, text []byte) (value any) {
 
 func TestVectors(t *testing.T) {
 	count := 0
-	for _, name := range []string{"webhook", "verdict", "check"} {
+	for _, name := range []string{"webhook", "verdict", "check", "responses"} {
 		text, err := os.ReadFile("../vectors/" + name + ".json")
 		if err != nil {
 			t.Fatal(err)

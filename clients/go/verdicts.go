@@ -3,7 +3,7 @@ package svc
 import (
 	"crypto/ed25519"
 	"encoding/base64"
-	"encoding/json"
+	"reflect"
 	"strings"
 	"sync"
 	"time"
@@ -99,17 +99,30 @@ func (r *keyRing) mustBeRead(token string, now time.Time) bool {
 	return r.readAt.IsZero() || age >= keysValid || (r.keys[kid] == nil && age >= readAgain)
 }
 
-// put keeps what was read in place of what is kept.
-func (r *keyRing) put(published []JwkBody, now time.Time) {
+// put keeps what was read in place of what is kept; an error where it has not the form of keys. One of another kind is left
+// out.
+func (r *keyRing) put(published any, now time.Time) error {
+	list, isList := published.([]any)
+	if !isList {
+		return unexpected(200)
+	}
 	keys := map[string]ed25519.PublicKey{}
-	for _, key := range published {
-		if content := decoded(key.X); key.Kty == "OKP" && key.Crv == "Ed25519" && len(content) == ed25519.PublicKeySize {
-			keys[key.Kid] = content
+	for _, one := range list {
+		key, _ := one.(map[string]any)
+		for _, name := range []string{"kty", "crv", "kid", "x"} {
+			if _, isText := key[name].(string); !isText {
+				return unexpected(200)
+			}
+		}
+		content := decoded(key["x"].(string))
+		if key["kty"] == "OKP" && key["crv"] == "Ed25519" && len(content) == ed25519.PublicKeySize {
+			keys[key["kid"].(string)] = content
 		}
 	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.keys, r.readAt = keys, now
+	return nil
 }
 
 // check has the claims and every problem but that of the first use; no claims where the signature does not hold.
@@ -144,12 +157,13 @@ func (r *keyRing) verified(token string) *Verdict {
 		return nil
 	}
 	_, claims, _ := strings.Cut(token[:end], ".")
-	var verdict Verdict
-	if json.Unmarshal(decoded(claims), &verdict) != nil || verdict.IssuedAt == 0 || verdict.ExpiresAt == 0 ||
-		!hasForm(verdict.IPAddress, verdict.Platform, verdict.OrganizationID, verdict.RequestID, verdict.Environment) {
+	said, isObject := object(decoded(claims))
+	if !isObject || !hasForm(said, []string{"aud", "jti", "environment"}, []string{"iat", "exp"}) {
 		return nil
 	}
-	return &verdict
+	verdict := &Verdict{}
+	fill(reflect.ValueOf(verdict).Elem(), map[string]any(said))
+	return verdict
 }
 
 // keyID is the key that a token says it is signed by; empty for what is no verdict.
@@ -158,11 +172,13 @@ func keyID(token string) string {
 		return ""
 	}
 	first, _, _ := strings.Cut(token, ".")
-	var header struct{ Alg, Typ, Kid string }
-	if json.Unmarshal(decoded(first), &header) != nil || header.Alg != "EdDSA" || header.Typ != verdictType {
+	header, isObject := object(decoded(first))
+	_, isCritical := header["crit"]
+	if !isObject || header["alg"] != "EdDSA" || header["typ"] != verdictType || isCritical {
 		return ""
 	}
-	return header.Kid
+	kid, _ := header.text("kid")
+	return kid
 }
 
 // decoded has the bytes of base64url in its one spelling, without padding (RFC 7515, section 2); nil for another text of

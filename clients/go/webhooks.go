@@ -6,11 +6,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"net/http"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 const webhookTolerance = 5 * time.Minute
@@ -52,14 +52,19 @@ func verifyWebhook(body []byte, header http.Header, secrets []string, now time.T
 	if !isSigned(body, timestamp, header.Get("X-Svc-Signature"), secrets) {
 		return nil, &WebhookError{"the signature is by none of the secrets"}
 	}
-	var event WebhookEvent
-	if !utf8.Valid(body) || json.Unmarshal(body, &event) != nil {
+	read, isObject := object(body)
+	if !isObject {
 		return nil, &WebhookError{"the body is no event"}
 	}
-	if event.Version != 1 {
+	_, hasID := read.text("id")
+	_, hasType := read.text("type")
+	version, isWhole := read.integer("version")
+	if _, hasData := read["data"].(map[string]any); !hasID || !hasType || !hasData || !isWhole || version != 1 {
 		return nil, &WebhookError{"the body is no event of version 1"}
 	}
-	return &event, nil
+	event := &WebhookEvent{}
+	fill(reflect.ValueOf(event).Elem(), map[string]any(read))
+	return event, nil
 }
 
 func isSigned(body []byte, timestamp, signature string, secrets []string) bool {

@@ -12,9 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from cases_for_servers import check_cases, verdict_cases, webhook_cases
+from cases_of_claims import claim_cases, delivery_cases
+from cases_of_failing import hostile_cases
 from cases_of_keeping import attestation_cases, deferred_cases, token_cases
 from cases_of_proofs import proof_cases
 from cases_of_reports import canonical_cases, report_cases
+from cases_of_responses import response_cases
 from cases_of_running import engine_cases
 from cases_of_sending import error_cases, retry_cases
 from cases_of_testing import testing_cases
@@ -31,8 +34,10 @@ FILES = {
     "engine": engine_cases,
     "proof": proof_cases,
     "check": check_cases,
-    "verdict": verdict_cases,
-    "webhook": webhook_cases,
+    "verdict": lambda: [*verdict_cases(), *claim_cases()],
+    "webhook": lambda: [*webhook_cases(), *delivery_cases()],
+    "responses": response_cases,
+    "hostile": hostile_cases,
     "testing": testing_cases,
 }
 

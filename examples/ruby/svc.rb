@@ -4,11 +4,15 @@
 # nothing but its standard library.
 
 require "base64"
+require "date"
 require "ipaddr"
 require "json"
 require "net/http"
 require "openssl"
+require "resolv"
 require "time"
+require "timeout"
+require "zlib"
 
 module Svc
   MAX_AGE_S = 300
@@ -16,6 +20,22 @@ module Svc
   # Problems that honest visitors have, too: they ask for a second factor. With any other one, the event is refused.
   WEAK = %w[other_address other_network unproven].freeze
   REQUEST_ID = /\A[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\z/
+  TIME = /\A([1-9][0-9]{3}-[0-9]{2}-[0-9]{2})T([01][0-9]|2[0-3])(:[0-5][0-9]){2}(\.[0-9]{1,9})?(Z|[+-](0[0-9]|1[0-4]):[0-5][0-9])\z/
+  MAX_BYTES = 16 * 2**20
+  DEEPEST = 100
+  # JSON (RFC 8259): Ruby's reader takes comments and some escapes that are none.
+  JSON_FORM = /\A(?<blank>[ \t\r\n]*+)\{\g<members>\}\g<blank>\z
+    (?<members>\g<blank>(\g<member>(,\g<member>)*+)?+){0}
+    (?<member>\g<blank>\g<string>\g<blank>:\g<value>){0}
+    (?<value>\g<blank>(\{\g<members>\}|\[\g<blank>(\g<value>(,\g<value>)*+)?+\]|\g<string>|\g<number>|true|false|null)\g<blank>){0}
+    (?<string>"([^"\\\x00-\x1f]|\\(["\\\/bfnrt]|u\g<unit>))*+"){0}
+    (?<unit>[dD][89abAB]\h{2}\\u[dD][c-fC-F]\h{2}|(?![dD][89a-fA-F])\h{4}){0}
+    (?<number>-?(0|[1-9][0-9]*+)(\.[0-9]++)?([eE][+-]?[0-9]++)?){0}/x
+  # What Net::HTTP raises where there is no response.
+  NO_RESPONSE = [
+    IOError, SystemCallError, SocketError, Timeout::Error, Net::ProtocolError, Net::HTTPBadResponse, Net::HTTPHeaderSyntaxError,
+    OpenSSL::SSL::SSLError,
+  ].freeze
   # What stands before the 32 bytes of an Ed25519 key (RFC 8410).
   KEY_PREFIX = ["302a300506032b6570032100"].pack("H*").freeze
 
@@ -24,29 +44,95 @@ module Svc
   module_function
 
   # The event of a request id that the visitor's client handed over, which may be anything; nil where there is none. Raises
-  # Refused, or what Net::HTTP raises: decide beforehand what goes on then.
-  def event(base_url, secret_key, request_id)
+  # Refused where the service refuses or has not responded within a time limit: decide beforehand what goes on then.
+  def event(base_url, secret_key, request_id, timeout_s: 5)
     return nil unless request_id.is_a?(String) && REQUEST_ID.match?(request_id)
 
-    response = get("#{base_url}/api/v1/events/#{request_id}", "x-api-key" => secret_key.strip)
-    return nil if response.code == "404"
-    raise Refused, "status #{response.code}" unless response.code == "200"
+    event_of(request_id, *get("#{base_url}/api/v1/events/#{request_id}", timeout_s, "x-api-key" => secret_key.strip))
+  end
 
-    JSON.parse(response.body)
+  # The event in a response.
+  def event_of(request_id, status, text)
+    body = json(text)
+    code = status == 200 ? nil : code(body)
+    return nil if %w[event_not_found invalid_request_id].include?(code)
+    return body if status == 200 && body && body["request_id"] == request_id
+
+    raise Refused, "status #{status} #{code || "unexpected_response"}"
   end
 
   # The published keys of an organization. Keep them for an hour, and ask again for an unknown kid once a minute at most.
-  def verdict_keys(base_url, organization_id)
-    response = get("#{base_url}/api/v1/organizations/#{URI.encode_www_form_component(organization_id)}/verdict-keys")
-    raise Refused, "status #{response.code}" unless response.code == "200"
-
-    JSON.parse(response.body).fetch("keys")
+  def verdict_keys(base_url, organization_id, timeout_s: 5)
+    id = URI.encode_www_form_component(organization_id)
+    keys_of(*get("#{base_url}/api/v1/organizations/#{id}/verdict-keys", timeout_s))
   end
 
-  def get(url, headers = {})
+  # The keys in a response.
+  def keys_of(status, text)
+    body = json(text)
+    keys = body && body["keys"]
+    is_key = ->(key) { key.is_a?(Hash) && key.values_at("kty", "crv", "kid", "x").all?(String) }
+    return keys if status == 200 && keys.is_a?(Array) && keys.all?(&is_key)
+
+    raise Refused, "status #{status} #{status == 200 ? "unexpected_response" : code(body)}"
+  end
+
+  # The code of an error; "unexpected_response" for what has not the form of one.
+  def code(body)
+    error = body && body["error"]
+    return "unexpected_response" unless error.is_a?(Hash) && error.values_at("code", "message").all?(String)
+
+    details = error["details"] || (error["details"].nil? ? [] : nil)
+    is_detail = ->(one) { one.is_a?(Hash) && one.values_at("field", "issue", "location").compact.all?(String) }
+    is_error = error["code"] != "" && details.is_a?(Array) && details.all?(&is_detail)
+    is_error ? error["code"] : "unexpected_response"
+  end
+
+  # The object of a text of JSON in UTF-8, nested at most 100 levels deep; nil for any other text. Of two fields of one name
+  # the last one counts.
+  def json(text)
+    text = text.dup.force_encoding(Encoding::UTF_8)
+    return nil unless text.valid_encoding? && depth(text) <= DEEPEST && JSON_FORM.match?(text)
+
+    JSON.parse(text, max_nesting: DEEPEST)
+  rescue JSON::ParserError
+    nil
+  end
+
+  # How deep brackets are nested, so that no form is looked for in what is nested for its own sake.
+  def depth(text)
+    open = 0
+    text.scan(/"(?:[^"\\]|\\.)*+"|[\[{]|[\]}]/m).map { |one| open += { "[" => 1, "{" => 1, "]" => -1, "}" => -1 }.fetch(one, 0) }.max.to_i
+  end
+
+  # Whether a value is a whole number, in any notation, that every reader of JSON has exactly (RFC 8259, section 6).
+  def whole?(value)
+    (value.is_a?(Integer) || (value.is_a?(Float) && value.finite? && value == value.floor)) && value.abs < 2**53
+  end
+
+  # Status and text of a response, which must be here within the time limit.
+  def get(url, timeout_s, headers = {})
     address = URI(url)
-    options = { use_ssl: address.scheme == "https", open_timeout: 5, read_timeout: 5 }
-    Net::HTTP.start(address.host, address.port, **options) { |http| http.get(address.request_uri, headers) }
+    limits = { open_timeout: timeout_s, read_timeout: timeout_s, max_retries: 0 }
+    text = +""
+    Timeout.timeout(timeout_s, Timeout::Error) do
+      Net::HTTP.start(address.host, address.port, use_ssl: address.scheme == "https", **limits) do |http|
+        http.request_get(address.request_uri, headers) do |response|
+          length = response["content-encoding"] ? 0 : response.content_length.to_i
+          response.read_body do |chunk|
+            text << chunk
+            return [response.code.to_i, ""] if text.bytesize > MAX_BYTES
+          end
+          raise EOFError, "the body ends early" if text.bytesize < length
+
+          return [response.code.to_i, text]
+        rescue Zlib::Error
+          return [response.code.to_i, ""]
+        end
+      end
+    end
+  rescue *NO_RESPONSE => error
+    raise Refused, "no response: #{error.message}"
   end
 
   # What to do with an event for the action that you serve: act on :decision, which is "accept", "verify" (ask for a second
@@ -62,10 +148,12 @@ module Svc
   def check(event, allow_unknown: false, now: Time.now, **action)
     return concluded(["not_found"], nil, allow_unknown) unless event
 
-    raise Refused, "unexpected_response" unless form?(event, %w[occurred_at]) && time(event["occurred_at"])
+    occurred_ms = form?(event, %w[request_id occurred_at]) ? time_ms(event["occurred_at"]) : nil
+    raise Refused, "unexpected_response" if occurred_ms.nil?
 
-    age = now - time(event["occurred_at"])
-    problems = age > -CLOCK_SKEW_S && age < MAX_AGE_S ? differences(event, **action) : ["too_old"]
+    age_ms = (now.to_r * 1000).floor - occurred_ms
+    is_fresh = age_ms > -CLOCK_SKEW_S * 1000 && age_ms < MAX_AGE_S * 1000
+    problems = is_fresh ? differences(event, **action) : ["too_old"]
     problems = ["used_before"] if may_count?(problems) && !yield(event["request_id"])
     concluded(problems, event, allow_unknown)
   end
@@ -73,8 +161,8 @@ module Svc
   # The first strong problem alone, else every weak one.
   def differences(seen, origin:, tag:, account_id: nil, action: nil, platform: nil, proven: false, **network)
     weak = distance(seen["ip_address"], **network)
-    return ["other_origin"] if seen["origin"] != origin
-    return ["other_tag"] if seen["tag"] != tag
+    return ["other_origin"] if seen["origin"].to_s != origin.to_s # an empty one is none
+    return ["other_tag"] if seen["tag"].to_s != tag.to_s
     return ["other_account"] if account_id && seen["account_id"] != account_id
     return ["other_action"] if action && seen["action"] != action
     return ["other_platform"] if platform && seen["platform"] != platform
@@ -86,20 +174,20 @@ module Svc
   def form?(seen, texts, integers = [])
     return false unless seen.is_a?(Hash)
 
-    rule = seen["decision"] || { "action" => "", "rule" => "" }
-    seen.values_at("ip_address", "platform", *texts).all?(String) &&
-      seen.values_at("visitor_confidence", *integers).all?(Integer) &&
-      seen.values_at("origin", "tag", "account_id", "action", "suspect_level").compact.all?(String) &&
+    rule = seen["decision"].nil? ? { "action" => "", "rule" => "" } : seen["decision"]
+    seen.values_at("ip_address", "platform", *texts).all? { |one| one.is_a?(String) && one != "" } &&
+      seen.values_at("visitor_confidence", *integers).all? { |one| whole?(one) } &&
+      seen.values_at("origin", "tag", "account_id", "action", "suspect_level").reject(&:nil?).all?(String) &&
       [true, false].include?(seen["identifiable"]) &&
       rule.is_a?(Hash) && rule.values_at("action", "rule").all?(String) && !address(seen["ip_address"]).nil?
-  rescue IPAddr::Error
-    false
   end
 
-  def time(text)
-    Time.iso8601(text)
-  rescue ArgumentError
-    nil
+  # A time of RFC 3339, in milliseconds since 1970; nil for any other text.
+  def time_ms(text)
+    day = TIME.match(text)&.[](1)
+    return nil if day.nil? || !Date.valid_date?(*day.split("-").map(&:to_i))
+
+    (Time.iso8601(text).to_r * 1000).floor
   end
 
   # Whether an identification counts for its action, at once or after a second factor.
@@ -133,15 +221,23 @@ module Svc
     return [] unless ip
 
     one, other = address(seen), address(ip)
+    raise ArgumentError, "no address" if other.nil?
+
     return one == other ? [] : ["other_address"] unless same_network
 
-    one.family == other.family && one.mask(one.ipv4? ? 24 : 48).include?(other) ? [] : ["other_network"]
+    bits = one.ipv4? ? 24 : 48
+    one.family == other.family && one.mask(bits) == other.mask(bits) ? [] : ["other_network"]
   end
 
-  # An address in one form, whatever the notation; IPv4 inside IPv6 is IPv4, and a zone is of one machine.
+  # An address in one form, whatever the notation, nil for none; IPv4 inside IPv6 is IPv4, and a zone is of one machine.
   def address(text)
-    found = IPAddr.new(text.sub(/%.*/, ""))
+    plain = text.sub(/\A([^%]*:[^%]*)%[^%]+\z/m, '\1')
+    return nil unless Resolv::IPv4::Regex.match?(plain) || (plain.include?(":") && /\A[0-9A-Fa-f:.]+\z/.match?(plain))
+
+    found = IPAddr.new(plain)
     found.ipv4_mapped? ? found.native : found
+  rescue IPAddr::Error
+    nil
   end
 
   # The event of an authentic delivery, nil for any other: respond 401 then. body is the exact bytes that arrived, such as
@@ -155,11 +251,9 @@ module Svc
       expected = "sha256=#{OpenSSL::HMAC.hexdigest("SHA256", secret, "#{timestamp}.".b + body.b)}"
       parts.any? { |part| OpenSSL.secure_compare(expected, part) }
     end
-    text = body.dup.force_encoding(Encoding::UTF_8)
-    event = JSON.parse(text) if is_signed && text.valid_encoding?
-    event if event.is_a?(Hash) && event["version"] == 1
-  rescue JSON::ParserError
-    nil
+    event = is_signed ? json(body) : nil
+    has_texts = event && event.values_at("id", "type").all? { |one| one.is_a?(String) && one != "" }
+    event if has_texts && event["version"].is_a?(Numeric) && event["version"] == 1 && event["data"].is_a?(Hash)
   end
 
   # What to do with a signed verdict: as of check, and its claims as :verdict, nil where the signature does not hold. The
@@ -170,7 +264,7 @@ module Svc
       return { **concluded(["invalid"], nil, allow_unknown), verdict: nil }
     end
 
-    is_alive = now.to_f > claims["iat"] - CLOCK_SKEW_S && now.to_f < claims["exp"]
+    is_alive = now.to_r > claims["iat"] - CLOCK_SKEW_S && now.to_r < claims["exp"]
     problems = is_alive ? differences(claims, **action) : ["too_old"]
     problems = ["used_before"] if may_count?(problems) && !yield(claims["jti"])
     { **concluded(problems, claims, allow_unknown), verdict: claims }
@@ -180,19 +274,20 @@ module Svc
     return nil unless token.is_a?(String) && /\A[\w-]+\.[\w-]+\.[\w-]+\z/.match?(token)
 
     header, claims, signature = token.split(".")
-    said = JSON.parse(decoded(header).to_s)
-    return nil unless said.is_a?(Hash) && said["alg"] == "EdDSA" && said["typ"] == "svc-verdict+jwt"
+    said = json(decoded(header).to_s)
+    return nil unless said && said["alg"] == "EdDSA" && said["typ"] == "svc-verdict+jwt" && !said.key?("crit")
 
-    key = keys.find { |one| one["kty"] == "OKP" && one["crv"] == "Ed25519" && one["kid"] == said["kid"] }
+    ours = keys.select { |one| one["kty"] == "OKP" && one["crv"] == "Ed25519" && decoded(one["x"])&.bytesize == 32 }
+    key = ours.reverse.find { |one| one["kid"] == said["kid"] }
     signed = decoded(signature)
     return nil unless key && signed
 
     public_key = OpenSSL::PKey.read(KEY_PREFIX + decoded(key["x"]))
     return nil unless public_key.verify(nil, signed, "#{header}.#{claims}")
 
-    found = JSON.parse(decoded(claims))
+    found = json(decoded(claims).to_s)
     found if form?(found, %w[aud jti environment], %w[iat exp])
-  rescue JSON::ParserError, OpenSSL::PKey::PKeyError
+  rescue OpenSSL::PKey::PKeyError
     nil
   end
 

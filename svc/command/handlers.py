@@ -137,7 +137,7 @@ class _OperatorStore:
 
 
 class _Watch:
-    """A watch that finds nothing: whoever runs a command sees that it waits."""
+    """A watch that finds nothing: the person who runs a command sees that it waits."""
 
     def state(self) -> str:
         return "ok"

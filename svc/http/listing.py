@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -93,8 +93,13 @@ async def read_behind(
 
 
 async def counted(services: Services, scan: Scan[P, R | None], start: P, *, held: Held = nullcontext) -> TotalBody:
-    """Return how many rows a list has, up to `MAX_LOOKED_AT`; no more of them are looked at."""
-    found, resume = await read_behind(services, scan, start, MAX_LOOKED_AT, held=held)
+    """Return how many rows a list has, up to `MAX_LOOKED_AT`; no more of them are looked at, and none is kept."""
+
+    def marks(snapshot: Snapshot, position: P, count: int) -> Iterator[tuple[P, Literal[True] | None]]:
+        for behind, row in scan(snapshot, position, count):
+            yield behind, None if row is None else True
+
+    found, resume = await read_behind(services, marks, start, MAX_LOOKED_AT, held=held)
     return TotalBody(count=len(found), is_exact=resume is None)
 
 

@@ -1,6 +1,6 @@
 """Traffic: the results of requests, counted by route, and one log line for each.
 
-What may live here: counting and telling. Labels are bounded: routes by operation id, never by path; and nothing of a
+What may live here: counting and reporting. Labels are bounded: routes by operation id, never by path; and nothing of a
 request goes into its line but ids, what was decided, and how long it took.
 """
 

@@ -1,5 +1,5 @@
 """Whether workers live: memory in which each says so, a thread that logs the stack of an event loop that hangs,
-and what systemd is told.
+and what is reported to systemd.
 
 What may live here: the memory, what is read from it, that thread, and the datagrams to systemd. Who writes is
 `svc/kernel/work/store_watch.py`; a worker that is blocked is replaced by `parent.py`. All of it is monotonic seconds

@@ -6,12 +6,15 @@ import fcntl
 import json
 import shutil
 import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trio
 
+from tests.clients.vectors import FOLDER
 from tools.node_client import PACKAGE, compile_to, compiler
 from tools.npm_forms import COMPILER
 from tools.web import Node
@@ -104,3 +107,14 @@ def library(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Library
             for name in ("README.md", "LICENSE", "package.json"):
                 shutil.copy(PACKAGE / name, package)
     return Library(node, folder)
+
+
+@pytest.fixture(scope="session")
+def hostile_service() -> Iterator[str]:
+    """The address of a service that misbehaves."""
+    program = [sys.executable, str(FOLDER / "hostile.py")]
+    with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield process.stdout.readline().strip()
+        assert process.stdin is not None
+        process.stdin.close()

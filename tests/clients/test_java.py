@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.clients.compiled import does_everything, in_lines
+from tests.clients.hostility import CASES, DEADLINE_MS, TIMEOUT_MS, agrees
+from tests.clients.hostility import in_lines as told_in_lines
 from tests.clients.vectors import FOLDER, cases
 from tests.test_docs import block
 from tools import java_library
@@ -41,12 +43,17 @@ def java(classes: Path, *arguments: str) -> str:
 
 
 def test_java_passes_every_case(classes: Path):
-    count = sum(len(cases(name)) for name in ("webhook", "verdict", "check"))
+    count = sum(len(cases(name)) for name in ("webhook", "verdict", "check", "responses"))
     assert java(classes, "svc.visitor.client.Vectors", str(FOLDER)) == f"{count} cases, 0 faults\n"
 
 
 def test_what_is_sent_over_loopback(classes: Path):
     assert java(classes, "svc.visitor.client.Sending") == "0 faults\n"
+
+
+def test_a_service_that_misbehaves(classes: Path, hostile_service: str):
+    given = (f"{hostile_service}/java", str(TIMEOUT_MS), str(DEADLINE_MS), *CASES)
+    agrees(hostile_service, "java", told_in_lines(java(classes, "svc.visitor.client.Hostile", *given)))
 
 
 async def test_a_program_does_with_the_library_what_the_others_do(tmp_path: Path):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import socket
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import httpcore
 import httpx
 import pytest
 import trio
@@ -24,6 +27,7 @@ from svc_client import (
     verify_webhook,
     visitor_headers,
 )
+from svc_client.deadlines import with_deadlines
 
 from tests.clients.cases import ABOUT, NEVER, checks
 from tests.clients.vectors import cases
@@ -192,14 +196,14 @@ def test_what_has_not_the_form_of_an_event_is_an_unexpected_response(answer: htt
     assert refused.value.code == "unexpected_response"
 
 
-def test_a_body_that_cannot_be_unpacked_is_no_response():
+def test_a_body_that_cannot_be_unpacked_is_an_unexpected_response():
     class Garbled(httpx.BaseTransport):
         def handle_request(self, request: httpx.Request) -> httpx.Response:
             return httpx.Response(200, stream=httpx.ByteStream(b"no gzip"), headers={"content-encoding": "gzip"})
 
     with httpx.Client(transport=Garbled()) as http:
         client = Client("http://127.0.0.1:9", "svc_sk_key", http=http, retries=AT_ONCE)
-        with pytest.raises(UnreachableError):
+        with pytest.raises(ApiError, match="unexpected_response"):
             client.check(NEVER, origin=None, tag=None, is_first_use=lambda _: True)
 
 
@@ -425,3 +429,28 @@ async def test_forwarded_headers_are_accepted(tmp_path: Path):
 
         await in_thread(send)
         assert len(live.events()) == len(passed_on)
+
+
+def test_all_addresses_of_a_host_have_one_deadline(monkeypatch: pytest.MonkeyPatch):
+    """As of a name with IPv6 and IPv4, neither of which responds."""
+    asked: list[str] = []
+
+    class Silent(httpcore.NetworkBackend):
+        def connect_tcp(self, host: str, port: int, timeout: float | None = None, *_: Any) -> httpcore.NetworkStream:
+            asked.append(host)
+            time.sleep(timeout or 0)
+            raise httpcore.ConnectTimeout("timed out")
+
+    both = [(0, 0, 0, "", (address, 443)) for address in ("2001:db8::1", "203.0.113.7")]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: both)
+    http = httpx.Client()
+    http._transport._pool._network_backend = Silent()
+    client = Client("http://shop.example", "key", timeout_s=0.2, deadline_s=0.3, retries=AT_ONCE)
+    client._http = with_deadlines(http)
+    began = time.monotonic()
+    with pytest.raises(UnreachableError) as late:
+        client.get_health()
+    assert 0.3 <= time.monotonic() - began < 0.4
+    assert not late.value.was_sent
+    assert asked == ["2001:db8::1", "203.0.113.7"] * 2
+    client.close()

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 import trio
 
 from tests.clients.cases import NEVER
-from tests.clients.vectors import cases
+from tests.clients.vectors import cases, reference
 from tests.support.live import ORIGIN, live_service
 
 pytestmark = pytest.mark.slow(5)
@@ -32,16 +33,22 @@ foreach ($input['cases'] as ['kind' => $kind, 'given' => $given]) {
         $told[] = $event['data']['message'] ?? null;
         continue;
     }
-    if ($kind === 'verdict') {
-        $sent = [$given['token'], $given['keys'], $given['expected'], fn (string $jti): bool => true];
-        $found = svc_check_verdict(...[...$sent, $given['now_ms'] / 1000]);
-    } else {
-        $is_first_use = fn (string $id): bool => $given['is_first'];
-        try {
-            $found = svc_check($given['event'], $given['action'], $is_first_use, $given['now_ms'] / 1000);
-        } catch (RuntimeException $refused) {
-            $found = ['error' => substr($refused->getMessage(), 5)];
+    $text = base64_decode($given['body'] ?? '');
+    $is_first_use = fn (string $id): bool => $given['is_first'] ?? true;
+    try {
+        if ($kind === 'verdict' || $kind === 'keys') {
+            $sent = [$given['token'], $given['keys'] ?? svc_keys_of(200, $text), $given['expected'], $is_first_use];
+            $found = svc_check_verdict(...[...$sent, $given['now_ms'] / 1000]);
+        } elseif ($kind === 'refusal') {
+            $found = svc_event_of('', $given['status'], $text);
+        } else {
+            $event = $given['event'] ?? svc_event_of($input['id'], 200, $text);
+            $found = svc_check($event, $given['action'], $is_first_use, $given['now_ms'] / 1000);
         }
+    } catch (RuntimeException $refused) {
+        $found = ['error' => preg_replace('/^svc: (status [0-9]+ )?/', '', $refused->getMessage())];
+    } catch (InvalidArgumentException $wrong) {
+        $found = ['error' => 'argument'];
     }
     unset($found['verdict']);
     $told[] = $found;
@@ -75,15 +82,23 @@ told = input["cases"].map do |one|
     sent = [Base64.decode64(given["body"]), *headers.values_at("x-svc-timestamp", "x-svc-signature"), given["secrets"]]
     next Svc.webhook(*sent, now: Time.at(given["now_s"]))&.dig("data", "message")
   end
-  if kind == "verdict"
-    given["expected"].merge!("now" => at[given["now_ms"]])
-    Svc.check_verdict(given["token"], given["keys"], **named[given["expected"]]) { true }.except(:verdict)
-  else
-    begin
-      Svc.check(given["event"], now: at[given["now_ms"]], **named[given["action"]]) { given["is_first"] }
-    rescue Svc::Refused => refused
-      { error: refused.message }
+  text = Base64.decode64(given.fetch("body", ""))
+  begin
+    case kind
+    when "verdict", "keys"
+      given["expected"].merge!("now" => at[given["now_ms"]])
+      keys = given["keys"] || Svc.keys_of(200, text)
+      Svc.check_verdict(given["token"], keys, **named[given["expected"]]) { true }.except(:verdict)
+    when "refusal"
+      Svc.event_of("", given["status"], text)
+    else
+      event = given["event"] || Svc.event_of(input["id"], 200, text)
+      Svc.check(event, now: at[given["now_ms"]], **named[given["action"]]) { given.fetch("is_first", true) }
     end
+  rescue Svc::Refused => refused
+    { error: refused.message.sub(/^status [0-9]+ /, "") }
+  rescue ArgumentError
+    { error: "argument" }
   end
 end
 if input["url"]
@@ -96,7 +111,7 @@ if input["url"]
   begin
     Svc.event(input["url"], "svc_sk_wrong", input["ids"][0])
   rescue Svc::Refused => refused
-    told << "svc: #{refused.message} unauthorized"
+    told << "svc: #{refused.message}"
   end
 end
 puts JSON.generate(told)
@@ -109,6 +124,9 @@ def command(language: str) -> list[str]:
     if program is None:
         pytest.skip(f"there is no {language}")
     if language == "php":
+        found = subprocess.run([program, "-m"], capture_output=True, text=True, check=True).stdout.split()
+        if not {"curl", "json", "sodium"} <= set(found):
+            pytest.skip("there is no php with curl, json and sodium")
         return [program, "-d", "display_errors=stderr", "-r", PHP, "--", str(EXAMPLES / "php" / "svc.php")]
     return [program, "-e", RUBY, str(EXAMPLES / "ruby" / "svc.rb")]
 
@@ -123,9 +141,13 @@ async def told(language: str, **given: Any) -> Any:
 
 @pytest.mark.parametrize("language", ["php", "ruby"])
 async def test_a_recipe_passes_every_case(language: str):
-    every = [*cases("webhook"), *cases("verdict"), *(case for case in cases("check") if case["kind"] == "check")]
-    found = await told(language, cases=every)
-    wrong = {case["name"]: said for case, said in zip(every, found, strict=True) if said != case["expect"]}
+    kinds = ("webhook", "verdict", "check", "event", "keys", "refusal")
+    every = [case for name in ("webhook", "verdict", "check", "responses") for case in cases(name)]
+    every = [case for case in every if case["kind"] in kinds]
+    found = await told(language, cases=every, id=reference("cases_for_servers").REQUEST_ID)
+    wanted = [{"error": case["expect"]["code"]} if case["kind"] == "refusal" else case["expect"] for case in every]
+    pairs = zip(every, found, wanted, strict=True)
+    wrong = {case["name"]: (said, right) for case, said, right in pairs if said != right}
     assert wrong == {}
 
 

@@ -7,14 +7,17 @@ from __future__ import annotations
 import base64
 import json
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 from uuid import UUID
 
+import httpx
 import pytest
 from svc_client import (
     ApiError,
     Checked,
     CheckedVerdict,
+    Client,
     Expected,
     Retries,
     SvcError,
@@ -24,13 +27,16 @@ from svc_client import (
     visitor_headers,
 )
 from svc_client.checks import Action, checked, may_count, problems_with
+from svc_client.transport import retry_after_s
 from svc_client.verdicts import KeyRing
 
 from svc.features.webhooks.content.envelope import seal, signed_headers
 from tests.clients.conftest import Library
 from tests.clients.vectors import cases, reference
 
-WEBHOOKS, VERDICTS = cases("webhook"), cases("verdict")
+REQUEST_ID = reference("cases_for_servers").REQUEST_ID
+
+WEBHOOKS, VERDICTS, RESPONSES = cases("webhook"), cases("verdict"), cases("responses")
 CHECKS, MESSAGES, WAITS, HEADERS = (
     [case for case in cases("check") if case["kind"] == kind]
     for kind in ("check", "message", "wait", "visitor_headers")
@@ -73,7 +79,7 @@ def told(given: dict[str, Any]) -> dict[str, Any]:
 def concluded(given: dict[str, Any]) -> dict[str, Any]:
     action = Action(**given["action"], now=moment(given["now_ms"]))
     try:
-        problems = problems_with(given["event"], action)
+        problems = problems_with(given["event"], action, REQUEST_ID)
     except ApiError as refused:
         return {"error": refused.code}
     if may_count(problems) and not given["is_first"]:
@@ -89,6 +95,47 @@ def waited(given: dict[str, Any]) -> float | None:
         failure, attempt=given["attempt"], is_repeatable=given["is_repeatable"], random=given["random"]
     )
     return None if found is None else round(found * 1000, 6)
+
+
+def answering(status: int, given: dict[str, Any]) -> Client:
+    """A client whose service has one response."""
+
+    def respond(_: httpx.Request) -> httpx.Response:
+        return httpx.Response(status, content=base64.b64decode(given["body"]), headers=given.get("headers", {}))
+
+    http = httpx.Client(transport=httpx.MockTransport(respond))
+    return Client("http://127.0.0.1:9", "svc_sk_key", http=http, retries=Retries(attempts=1))
+
+
+def made_of(kind: str, given: dict[str, Any]) -> Any:  # noqa: PLR0911  one for each kind
+    """What the library makes of a response."""
+    if kind == "retry_after":
+        return retry_after_s(given["value"], given["now_ms"] / 1000)
+    client = answering(given.get("status", 200), given)
+    try:
+        if kind == "event":
+            asked: dict[str, Any] = {**given["action"], "now": moment(given["now_ms"])}
+            return said(client.check(REQUEST_ID, **asked, is_first_use=lambda _: True))
+        if kind == "keys":
+            expected = Expected(**given["expected"], now=moment(given["now_ms"]))
+            return said(client.check_verdict(given["token"], expected, is_first_use=lambda _: True))
+        if kind == "page":
+            return [row["request_id"] for row in islice(client.iterate_events(), 9)]
+        client.get_health()
+    except ApiError as refused:
+        if kind == "refusal":
+            return {"code": refused.code, "retry_after_s": refused.retry_after_s}
+        return {"error": refused.code}
+    except ValueError:
+        return {"error": "argument"}
+
+
+@pytest.mark.parametrize("kind", ["event", "refusal", "retry_after", "keys", "page"])
+def test_python_makes_the_same_of_a_response(kind: str):
+    some = [case for case in RESPONSES if case["kind"] == kind]
+    assert some
+    found = {case["name"]: made_of(kind, case["given"]) for case in some}
+    assert found == {case["name"]: case["expect"] for case in some}
 
 
 @pytest.mark.parametrize("case", WEBHOOKS, ids=lambda case: case["name"])
@@ -133,7 +180,7 @@ async def test_node_passes_every_case(library: Library):
         const { readFileSync } = await import("node:fs");
         const read = (name) => JSON.parse(readFileSync(`${FOLDER}/${name}.json`, "utf8")).cases;
         const inner = (name) => import(`file://${process.cwd()}/node_modules/@svc/client/dist/esm/${name}.js`);
-        const { KeyRing } = await inner("verdicts"), { waitMs } = await inner("retries");
+        const { KeyRing } = await inner("verdicts"), { waitMs, retryAfterS } = await inner("retries");
         const { concluded, mayCount, problemsWith } = await inner("checks");
         const action = ({ account_id: accountId, same_network: sameNetwork, allow_unknown: allowUnknown, ...others }) =>
           ({ ...others, accountId, sameNetwork, allowUnknown });
@@ -158,7 +205,7 @@ async def test_node_passes_every_case(library: Library):
           check({ event, action: given, now_ms: now, is_first }) {
             let found;
             try {
-              found = problemsWith(event, { ...action(given), now });
+              found = problemsWith(event, { ...action(given), now }, ID);
             } catch (refused) {
               return { error: refused.code };
             }
@@ -172,20 +219,59 @@ async def test_node_passes_every_case(library: Library):
             return waitMs({ attempts }, fault, { attempt, isRepeatable, random }) ?? null;
           },
           visitor_headers: (headers) => [visitorHeaders(headers)],
+          retry_after: ({ value, now_ms }) => retryAfterS(value, now_ms) ?? null,
+          async refusal(given) {
+            const error = await answering(given).getHealth().catch((error) => error);
+            return { code: error.code, retry_after_s: error.retryAfterS ?? null };
+          },
+          event: (given) => told(async () => {
+            const asked = { ...action(given.action), now: given.now_ms, isFirstUse: () => true };
+            return answering(given).check(ID, asked);
+          }),
+          keys: (given) => told(async () => {
+            const { organization_id: organizationId, ...others } = given.expected;
+            const asked = { organizationId, ...action(others), now: given.now_ms, isFirstUse: () => true };
+            return answering(given).checkVerdict(given.token, asked);
+          }),
+          page: (given) => told(async () => {
+            const ids = [];
+            for await (const row of answering(given).iterateEvents()) ids.push(row.request_id);
+            return ids;
+          }),
         };
-        return ["webhook", "verdict", "check"].flatMap(read).map(({ kind, given }) => runners[kind](given));
+        const answering = ({ status = 200, headers = {}, body }) => new Client({
+          baseUrl: "http://127.0.0.1:9", apiKey: "svc_sk_key", retries: { attempts: 1 },
+          fetch: async () => new Response(Buffer.from(body, "base64"), { status, headers }),
+        });
+        const told = async (call) => {
+          try {
+            const found = await call();
+            if (Array.isArray(found)) return found;
+            const { problem, decision, reasons } = found;
+            return { problem, decision, reasons };
+          } catch (error) {
+            if (error instanceof ApiError) return { error: error.code };
+            if (error instanceof TypeError && /address/.test(error.message)) return { error: "argument" };
+            return String(error.stack);
+          }
+        };
+        const every = ["webhook", "verdict", "check", "responses"].flatMap(read);
+        return Promise.all(every.map(({ kind, given }) => runners[kind](given)));
         """,
-        FOLDER=str(reference().FOLDER),
-    )
-    every = [*WEBHOOKS, *VERDICTS, *cases("check")]
+        FOLDER=str(reference().FOLDER), ID=REQUEST_ID,
+    )  # fmt: skip
+    every = [*WEBHOOKS, *VERDICTS, *cases("check"), *RESPONSES]
+    wrong: dict[str, Any] = {}
     for case, said in zip(every, told, strict=True):
         if case["kind"] == "webhook":
             # `Headers` has no value with spaces around it, and none beyond Latin-1.
             wanted = [case["expect"]] if case["name"] == "a time in a space" else [case["expect"]] * 2
-            assert said[: len(wanted)] == wanted, case["name"]
+            if said[: len(wanted)] != wanted:
+                wrong[case["name"]] = said
         elif case["kind"] == "visitor_headers":
             assert json.loads(said[0]) == case["expect"], case["name"]
             assert said[0].isascii()
             assert len(said[0]) <= 2_048
-        else:
-            assert said == case["expect"], case["name"]
+        elif said != case["expect"]:
+            wrong[case["name"]] = said
+    assert wrong == {}

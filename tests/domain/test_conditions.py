@@ -6,18 +6,21 @@ import gc
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from cel_expr_python import cel  # pyright: ignore[reportMissingTypeStubs]
 
 from svc.features.rules.language.compiler import compiled_evaluator
-from svc.features.rules.language.conditions import compiled, known
-from svc.features.rules.language.cost import BUDGET
+from svc.features.rules.language.conditions import COMPILED_UNITS, compiled, known
+from svc.features.rules.language.cost import BUDGET, units_of
 from svc.features.rules.language.evaluators import evaluator
 from svc.features.rules.language.language import MAX_LENGTH, VARIABLES, ConditionError, checked_tree, declared
 from svc.features.rules.language.literals import readable
+from svc.features.rules.language.tree import Node
 from svc.features.rules.language.values import Evaluation, Values
+from svc.features.rules.ruleset import Rule, evaluate, prepared
 from svc.kernel.net.addresses import read_address
 from tests.support.condition_grammar import conditions
 from tests.support.effort import LONG
@@ -103,6 +106,40 @@ def test_an_evaluation_that_fails_says_why(text: str, says: str):
     found = answer(text)
     assert isinstance(found, str)
     assert says in found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "true && [5, true][0]",
+        "[5, true][0] || false",
+        "false || {'a': 'no', 'b': true}['a']",
+        "[null, true][0] && true",
+        "true ? [5, true][0] : false",
+        "score",
+    ],
+)
+def test_a_saved_condition_whose_value_is_neither_true_nor_false_fails(text: str):
+    """One that an earlier version took: it cannot be saved any more."""
+    with pytest.raises(ConditionError):
+        compiled(text)
+    assert known(text).ask(evaluation()) == "its value is neither true nor false"
+    rule = Rule(id="rul_a", name="", condition=text, action="block")
+    facts: Any = SimpleNamespace(values=Values(VALUES.get), in_list=in_list)
+    decided = evaluate(prepared([rule], known), facts)
+    assert (decided.decision, decided.errors) == (None, ("rul_a",))
+
+
+def test_a_variable_is_read_once():
+    read: list[str] = []
+
+    def value(name: str) -> Any:
+        read.append(name)
+        return VALUES.get(name)
+
+    text = 'present("tag") && tag != "" && present("tag")'
+    assert compiled(text).ask(Evaluation(Values(value), in_list, BUDGET)) is True
+    assert read == ["tag"]
 
 
 def test_what_the_store_fails_of_is_no_error_of_the_condition():
@@ -289,6 +326,23 @@ def test_a_compiled_condition_comes_to_what_its_closures_do():
                 first, second = (way.ask(of) for way, of in zip(ways, evaluations, strict=True))
                 assert first == second, text
                 assert len({of.units for of in evaluations}) == 1, text
+
+
+@pytest.mark.parametrize("text", ["!(true)", "-(score) == 1", "true && true", "score + 1 == 1"])
+def test_the_deepest_condition_that_is_compiled_can_be_compiled(text: str):
+    """Whatever stands in itself as often as its price allows: deeper than the language itself takes."""
+    tree = checked_tree(text)
+    inner = tree if tree.name in ("!_", "_&&_") else tree.parts[0]
+
+    def nested(depth: int) -> Node:
+        node = inner
+        for _ in range(depth):
+            node = inner._replace(parts=(node, *inner.parts[1:]))
+        return node if inner is tree else tree._replace(parts=(node, *tree.parts[1:]))
+
+    depth = max(depth for depth in range(COMPILED_UNITS) if units_of(nested(depth)) <= COMPILED_UNITS)
+    assert depth > 30
+    compiled_evaluator(nested(depth))
 
 
 @pytest.mark.slow(0.3)

@@ -80,7 +80,9 @@ BODIES: dict[str, Callable[[Names], Any]] = {
     "updateWebhook": lambda _: {"description": "changed"},
     "revokeBrowserKeys": lambda _: {"from": "2026-01-01T00:00:00Z"},
     "saveRules": lambda names: {"revision": int(names["revision"]), "rules": [RULE]},
-    "proposeRules": lambda _: {"revision": 0, "rules": [RULE]},
+    "proposeRules": lambda names: {
+        "revision": 0, "rules": [RULE], "note": f"against {names['visitor_id']} and {names['account_id']}"
+    },
     "readConsoleStandings": lambda names: {"visitors": [names["visitor_id"]], "accounts": [names["account_id"]]},
     "createConsoleView": lambda names: {
         "name": names["visitor_id"], "screen": "events", "query": {"account_id": names["account_id"]}, "is_shared": True

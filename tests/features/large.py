@@ -25,6 +25,8 @@ from svc.features.lists.jobs import NewEntry, add_entries, create_list
 from svc.features.reviews.jobs import open_review
 from svc.features.rules.jobs import ruleset_in_force, save_rules
 from svc.features.rules.ruleset import Rule
+from svc.features.views.jobs import save_view
+from svc.features.views.views import View
 from svc.identify.identification import Submission, assess
 from svc.identify.matching import Statistics
 from svc.identify.model import RequestFacts
@@ -34,6 +36,7 @@ from svc.identify.tables import EVENTS
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.tenants.jobs import add
 from svc.kernel.tenants.queries import find_account
+from svc.kernel.values.ordered_ids import ordered_id
 from svc.kernel.values.refusals import Refusal
 from svc.world import twenty_characters
 from tests.features.house import House, Names
@@ -58,6 +61,9 @@ class Size(NamedTuple):
     lists: int = 50
     entries: int = 5_000
     """Of one list; the others have as many in all."""
+    shared_views: int = 190
+    own_views: int = 1_000
+    """Of 20 members."""
 
 
 SHARE, WHOLE = Size(800, 600, 1_200, 300), Size(3_000, 2_000, 5_000, 1_000)
@@ -108,6 +114,8 @@ class Filling:
             self._do(partial(self._open, some=some, events=events))
         self._house.names["revision"] = str(self._do(self._save_rules).revision)
         self._lists()
+        for some in in_jobs(range(self._size.shared_views + self._size.own_views)):
+            self._do(partial(self._save_views, some=some))
         often = events[made[-OFTEN].bytes]
         self._house.names |= {"request_id": str(made[-OFTEN]), "visitor_id": often.verdict.visitor_id}
         self._house.names |= {"account_id": "user-0", "address": often.ip_address, "tag": "order 0"}
@@ -179,6 +187,19 @@ class Filling:
         ]
         rules = [*now.rules, *more]
         return save_rules(transaction, self._number, "test", now.revision, rules, "", self._live.clock.now_ms)
+
+    def _save_views(self, transaction: Transaction, some: Sequence[int]) -> None:
+        for at in some:
+            owner = None if at < self._size.shared_views else f"mem_{at % 20:020}"
+            view = View(
+                id=ordered_id("view", self._live.clock.now_ms, at.to_bytes(16)),
+                name=f"view {at}",
+                screen="events",
+                query=(("account_id", f"user-{at % 3}"), *((f"p{'x' * more}", "x" * 200) for more in range(19))),
+                saved_at_ms=self._live.clock.now_ms,
+                owner=owner,
+            )
+            assert save_view(transaction, self._number, view) == view
 
     def _lists(self) -> None:
         given = {"number": self._number, "now_ms": self._live.clock.now_ms}

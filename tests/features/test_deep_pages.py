@@ -63,8 +63,10 @@ async def test_a_page_far_down_reads_what_the_first_one_does(tmp_path: Path):
             number = 1
             while number < PAGES and "next_cursor" in page:
                 number += 1
-                named = "after" if route.operation_id == "listChanges" else "cursor"
-                rows, page = await read(house, engine, route, limit=str(LIMIT), **{named: page["next_cursor"]})
+                query = {"after" if route.operation_id == "listChanges" else "cursor": page["next_cursor"]}
+                rows, page = await read(house, engine, route, limit=str(LIMIT), **query)
+                if rows > allowed:  # the indexer may have read meanwhile, which it does not do twice
+                    rows, page = await read(house, engine, route, limit=str(LIMIT), **query)
                 if rows > allowed:
                     too_many.append((route.operation_id, number, first, rows, engine.read_rows.most_common(3)))
             walked[route.operation_id] = number

@@ -54,12 +54,12 @@ OF_QUERY = {
 NO_SUBJECT = frozenset(
     ("level", "country", "signal", "kind", "action", "asn", "decision", "label", "from", "to", "page", "limit", "order",
      "environment", "min_visitors", "min_accounts", "sort", "network", "state", "step", "format", "before", "shadow",
-     "group")
+     "group", "screen")
 )  # fmt: skip
 CURSORS = ("cursor", "after")
 OF_EVERYBODY = {"getVerdictKeys": "public keys, for whoever holds a verdict"}
 """Routes that show something of an organization to all."""
-OWN_WORDS = {"identify", "addListEntries", "createConsoleView"}
+OWN_WORDS = {"identify", "addListEntries", "createConsoleView", "proposeRules"}
 """Routes to which every name is a word of the caller's own, and makes something new."""
 UNENDING = {"streamEvents"}
 SESSIONS = {

@@ -57,7 +57,7 @@ VALUES = {
     "level": "high", "country": "GB", "signal": "tor", "kind": "human", "action": "sign_up", "asn": "64512",
     "decision": "review", "label": "fraud", "limit": "200", "order": "oldest", "sort": "events", "state": "open",
     "min_visitors": "2", "min_accounts": "2", "step": "day", "before": "100", "page": "2", "q": "user-",
-    "from": "2026-01-02T00:00:00Z", "shadow": "true", "group": "vpn",
+    "from": "2026-01-02T00:00:00Z", "shadow": "true", "group": "vpn", "screen": "events",
 }  # fmt: skip
 """Parameter -> a value that finds something, or has to look at much."""
 OTHER_VALUES = {("getConsoleStanding", "kind"): "visitor", ("listConsoleRevisions", "limit"): "20"}

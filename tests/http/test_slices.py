@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from types import SimpleNamespace
 from typing import Any, cast
+from weakref import WeakSet
 
 import pytest
 import trio
 
+from svc.http.listing import MAX_LOOKED_AT, counted
 from svc.kernel.values.steps import Steps
 from svc.kernel.work.slices import BUSY_S, MAX_AT_ONCE, SLICE_S, Slice, carried_out, found_behind, in_slices
 
@@ -131,6 +134,29 @@ async def test_work_in_steps_raises_what_it_raises(autojump_clock: object):
 
     with pytest.raises(ValueError, match="x"):
         await carried_out(cast("Any", Clock(0)), failing())
+
+
+class Row:
+    """A row of a list, of which it is known how many there are."""
+
+
+@pytest.mark.parametrize(("rows", "expected"), [(1_000, 500), (2 * MAX_LOOKED_AT, MAX_LOOKED_AT // 2)])
+async def test_rows_that_are_only_counted_are_not_kept(autojump_clock: object, rows: int, expected: int):
+    alive, most = WeakSet[Row](), 0
+
+    def scan(_: object, position: int, count: int) -> Iterator[tuple[int, Row | None]]:
+        nonlocal most
+        for behind in range(position + 1, min(position + count, rows) + 1):
+            row = Row() if behind % 2 else None
+            if row is not None:
+                alive.add(row)
+            most = max(most, len(alive))
+            yield behind, row
+
+    services: Any = SimpleNamespace(world=(clock := Clock(0)), store=clock)
+    found = await counted(services, scan, 0)
+    assert expected <= found.count < expected + MAX_AT_ONCE
+    assert (found.is_exact, most) == (rows < MAX_LOOKED_AT, 1)
 
 
 class Turns:

@@ -29,6 +29,7 @@ from tests.sim import plan as steps
 from tests.sim.afterwards import AGAIN_S, Afterwards, Owner
 from tests.sim.client import Response, request, talk
 from tests.sim.decisions import Decisions, account_id
+from tests.sim.following import Following
 from tests.sim.hooks import Hooks
 from tests.sim.internet import Internet
 from tests.sim.machine import Machine
@@ -69,6 +70,7 @@ class Acts:
         self.nursery: trio.Nursery
         self.afterwards = Afterwards(machine, self.asked, self._ask)
         self.decisions = Decisions(self.asked, self._ask)
+        self.following = Following(plan.seed, self._ask)
         self.hooks = Hooks(machine, lambda shop: self.shops[shop].number, self._manage_webhooks)
         self._plan = plan
         self._machine = machine
@@ -98,6 +100,8 @@ class Acts:
             management = self._issue(number, "management", None)
             self.shops.append(Account(number, organization_id, 0, management.secret, keys, Timeline("free")))
             self._credit(self.shops[-1], shop.credit_micros)
+            for production in (True, False):
+                self.following.begin(len(self.shops) - 1, production, keys[production, "secret"].secret)
 
     def _twenty(self) -> str:
         return twenty_characters(self._machine.chance.randbytes)
@@ -129,7 +133,7 @@ class Acts:
     def lost(self, snapshot: Snapshot) -> list[str]:
         """Acknowledged since the last look, and not there."""
         told, self._answered = self._answered, []
-        missing = self.broken + self.afterwards.broken + self.decisions.broken
+        missing = self.broken + self.afterwards.broken + self.decisions.broken + self.following.broken()
         self.broken, self.afterwards.broken, self.decisions.broken = [], [], []
         for asked in told:
             assert asked.request_id is not None

@@ -25,6 +25,7 @@ from svc.kernel.values.ids import DAY_MS, made_at_ms
 from svc.kernel.values.timestamps import timestamp
 from svc.world import LONGEST_LEAD_MS
 from tests.sim.client import request, talk
+from tests.sim.following import check_followers
 from tests.sim.model import (
     ATTEMPT_S,
     Fact,
@@ -58,6 +59,7 @@ async def find_violations(run: Simulation) -> list[str]:
     with run.machine.store.read() as snapshot:
         found = list(_judge(run, snapshot))
     found += [fault async for fault in _read_back(run)]
+    found += await check_followers(run.acts.following, _by_environment(run))
     return found + [fault async for fault in _manage(run)]
 
 
@@ -89,6 +91,20 @@ def _judge(run: Simulation, snapshot: Snapshot) -> Iterator[str]:
 
 def _events(snapshot: Snapshot, number: int) -> Iterator[tuple[bytes, Event]]:
     return ((raw_id, event) for (_, raw_id), event in snapshot.scan(EVENTS, number))
+
+
+def _by_environment(run: Simulation) -> dict[tuple[int, bool], dict[bytes, Event]]:
+    """The events of each shop, production and other ones."""
+    found: dict[tuple[int, bool], dict[bytes, Event]] = {}
+    with run.machine.store.read() as snapshot:
+        for shop, account in enumerate(run.acts.shops):
+            for production in (True, False):
+                found[shop, production] = {
+                    raw_id: event
+                    for raw_id, event in _events(snapshot, account.number)
+                    if (event.environment == "production") == production
+                }
+    return found
 
 
 Tagged = Mapping[str | None, tuple[int, bytes, Event]]

@@ -161,7 +161,8 @@ class Simulation:
         return any(isinstance(step, Jump) and step.at <= trio.current_time() for step in self.plan.steps)
 
     def counts(self) -> dict[str, int]:
-        return self.acts.counts() | {"posts": len(self.seen), "lives": self.machine.lives}
+        changes = sum(len(follower.got) for follower in self.acts.following.followers.values())
+        return self.acts.counts() | {"posts": len(self.seen), "lives": self.machine.lives, "changes": changes}
 
     async def _take_steps(self) -> None:
         for step in self.plan.steps:
@@ -171,6 +172,7 @@ class Simulation:
                 return
             self.trace(f"{step}")
             self.acts.take(step)
+            self.acts.following.wake(self.acts.nursery)
         await trio.sleep(1)  # what the last ones do has begun
 
     async def _rest(self, until_s: float) -> None:
@@ -180,7 +182,8 @@ class Simulation:
         leader.INTERVAL_S = OFTEN_S
         await trio.sleep_until(min(until_s, trio.current_time() + DEATHS_S))
         left_s = until_s - trio.current_time()
-        leader.INTERVAL_S = max(OFTEN_S, left_s / ceil(left_s / LOOKS_S)) if left_s else OFTEN_S  # and so at the step
+        looks = ceil(left_s / LOOKS_S)  # of which the last one is at the step
+        leader.INTERVAL_S = max(OFTEN_S, left_s / looks) if looks > 0 else OFTEN_S
         await trio.sleep_until(until_s)
 
     async def _drain(self) -> None:

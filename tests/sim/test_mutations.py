@@ -21,7 +21,16 @@ from svc.features.rules.ruleset import NOTHING_DECIDED
 from svc.features.rules.tables import RULESET_HISTORY, RULESETS
 from svc.features.webhooks.records import Attempted, Transport
 from svc.features.webhooks.tables import DELIVERIES, DUE, ENDPOINTS, WEBHOOK_EVENTS
-from svc.identify.tables import ACCOUNTS, ADDRESSES, CHALLENGES, EVENTS, IDEMPOTENCY, VISITOR_COUNTS
+from svc.identify.tables import (
+    ACCOUNTS,
+    ADDRESSES,
+    CHALLENGES,
+    EVENT_CHANGES,
+    EVENTS,
+    FEED_CLOSED,
+    IDEMPOTENCY,
+    VISITOR_COUNTS,
+)
 from svc.kernel.access.tables import KEYS
 from svc.kernel.store.schema.table import Table
 from svc.kernel.tenants.tables import LEDGER, LEDGER_DAYS, ORGANIZATIONS
@@ -222,6 +231,21 @@ MUTATIONS: dict[str, tuple[Sabotage, Plan, str]] = {
             *(Identify(at=61 + 0.2 * device, org=0, device=device) for device in range(8)),
         ),
         "for no reason",
+    ),
+    "another account is not noted as a change": (
+        losing(EVENT_CHANGES),
+        plan(NAMED, SetAccount(at=70, org=0, account=3)),
+        "the copy of who follows shop 0",
+    ),
+    "a change comes behind a cursor": (
+        losing(FEED_CLOSED),
+        plan(
+            *FIRST_VISITS,
+            *(Identify(at=40 + device, org=0, device=device) for device in range(5)),
+            Jump(at=60, seconds=-3600),
+            *(Identify(at=round(70 + 0.1 * device, 1), org=0, device=device) for device in range(12)),
+        ),
+        "was not shown",
     ),
     "what was taken of visitor numbers is lost": (
         losing(VISITOR_COUNTS),

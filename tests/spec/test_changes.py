@@ -250,7 +250,9 @@ async def test_that_an_event_grows_too_old_is_no_change_and_changes_are_kept_fro
     (change,), cursor = await all_of(live, secret)
     assert said([change]) == [("updated", one)]
     assert (change["label"], change["label_reason"], "event" in change) == ("fraud", "chargeback", False)
-    live.clock.now_ms += 29 * DAY_MS
+    live.clock.now_ms += 28 * DAY_MS
+    await sweep(live.found.store, live.clock.now_ms, 365, with_passes=True)
+    live.clock.now_ms += DAY_MS
     assert (await all_of(live, secret))[0] == []
     await sweep(live.found.store, live.clock.now_ms, 365, with_passes=True)
     with live.found.store.read() as snapshot:
@@ -258,6 +260,14 @@ async def test_that_an_event_grows_too_old_is_no_change_and_changes_are_kept_fro
     (newer,) = await visits(live, 1)
     live.clock.now_ms += HOLD_MS
     assert said((await all_of(live, secret, after=cursor))[0]) == [("created", newer)], "it goes on with the oldest"
+
+
+async def test_a_clock_that_retention_does_not_believe_hides_no_change_from_a_cursor(live: Live):
+    old, secret = await visits(live, 3), secret_key(live)
+    live.clock.now_ms += HOLD_MS
+    await sweep(live.found.store, live.clock.now_ms, 365, with_passes=True)
+    live.clock.now_ms += 400 * DAY_MS
+    assert said((await all_of(live, secret))[0]) == [("created", one) for one in old]
 
 
 async def test_a_label_of_an_event_that_is_not_readable_any_more_is_a_change_with_the_label(live: Live):

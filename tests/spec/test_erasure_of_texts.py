@@ -49,6 +49,8 @@ async def test_11_6_an_erased_id_leaves_the_notes_of_other_entries_and_subjects(
     assert (await admin("POST", f"/lists/{accounts}/entries", {"entries": entries})).status_code == 200
     note = {"text": f"{ACCOUNT} called about {visitor_id}"}
     assert (await admin("POST", f"/visitors/{visitor_id}/notes", note)).status_code == 201
+    proposal = {"revision": 0, "rules": [], "note": f"as {ACCOUNT} is {visitor_id}"}
+    assert (await admin("POST", "/rule-proposals", proposal)).status_code == 201
 
     assert (await admin("DELETE", f"/accounts/{ACCOUNT}")).status_code == 204
     assert await notes_of(admin, blocked) == dict(
@@ -56,9 +58,13 @@ async def test_11_6_an_erased_id_leaves_the_notes_of_other_entries_and_subjects(
     )
     (kept,) = (await admin("GET", f"/visitors/{visitor_id}/notes")).json()["notes"]
     assert kept["text"] == f"[erased] called about {visitor_id}"
+    (kept,) = (await admin("GET", "/rule-proposals")).json()["proposals"]
+    assert kept["note"] == f"as [erased] is {visitor_id}"
 
     assert (await admin("DELETE", f"/visitors/{visitor_id}")).status_code == 204
     assert await notes_of(admin, accounts) == {"other": "used [erased]"}
+    (kept,) = (await admin("GET", "/rule-proposals")).json()["proposals"]
+    assert kept["note"] == "as [erased] is [erased]"
     with live.found.store.read() as snapshot:
         assert snapshot.count(TEXT_ERASURES) == 0
 
@@ -98,7 +104,9 @@ async def test_11_6_the_command_tells_which_rules_and_lists_name_who_was_erased(
     rule = {"name": "the customer", "condition": f'account.id == "{ACCOUNT}"', "action": "review"}
     saved = await admin("PUT", "/rules?environment=live", {"revision": revision, "rules": [rule]})
     assert saved.status_code == 200, saved.text
+    proposed = await admin("POST", "/rule-proposals", {"revision": 0, "rules": [rule | {"name": "proposed"}]})
     org = live.organization.id
     erased = (await run_beside("account", "erase", org, ACCOUNT, "--yes", *live.options, "--json")).json
-    where = ["rule 'the customer' of live", f"list 'friends_of_{ACCOUNT}'"]
+    made = f"rule 'proposed' of {proposed.json()['id']} of live"
+    where = ["rule 'the customer' of live", made, f"list 'friends_of_{ACCOUNT}'"]
     assert erased == {"organization_id": org, "account_id": ACCOUNT, "status": "erased", "remains_in": where}

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from svc.features.feed.feed import HOLD_MS, NOT_WITH_ORDER
+from svc.features.retention.sweeper import sweep
 from svc.identify.events.listing import FILTERS
 from svc.kernel.values.ids import DAY_MS
 from svc.kernel.values.timestamps import timestamp
@@ -229,6 +230,16 @@ async def test_a_cursor_that_is_older_than_retention_goes_on_with_the_oldest_eve
     assert page == old[:1]
     assert (await feed(live, secret, after=cursor))[0] == new
     assert await whole_feed(live, secret) == new
+
+
+async def test_a_clock_that_retention_does_not_believe_hides_nothing_from_a_cursor(live: Live):
+    """17.3. What a page passed over would be there again when the clock is right, behind the cursor."""
+    old, secret = await visits(live, 3), secret_key(live)
+    live.clock.now_ms += HOLD_MS
+    await sweep(live.found.store, live.clock.now_ms, 365, with_passes=True)
+    _, cursor = await feed(live, secret, limit=1)
+    live.clock.now_ms += 400 * DAY_MS
+    assert (await feed(live, secret, after=cursor))[0] == old[1:]
 
 
 async def test_the_lists_of_the_console_have_no_feed(live: Live):

@@ -944,6 +944,17 @@ async def test_the_entries_of_some_visitors_and_accounts_are_read_at_once(live: 
         ("trusted_accounts", lists["trusted_accounts"], "b", "trusted_accounts"),
     ]
     assert (await live.client.post(path, json={}, headers=key)).json() == {"entries": []}
+    vip = (await admin("POST", "/lists", {"name": "vip", "kind": "account"})).json()["id"]
+    for value, expires_at in (("a", None), ("c", "2026-01-05T09:00:00Z")):
+        given = {"entries": [{"value": value, "expires_at": expires_at}]}
+        assert (await admin("POST", f"/lists/{vip}/entries", given)).status_code == 200
+    live.clock.advance(hours=24 * 30)
+    admin = Automation(live)
+    for list_id, values in ((vip, ["a"]), (lists["trusted_accounts"], ["b"]), (lists["blocked_addresses"], [])):
+        seen = (await live.client.post(path, json={**asked, "list_id": list_id}, headers=key)).json()["entries"]
+        assert [(each["list_id"], each["entry"]["value"]) for each in seen] == [(list_id, value) for value in values]
+    unknown = await live.client.post(path, json={**asked, "list_id": "lst_x"}, headers=key)
+    assert_error(unknown, 422, "validation_error", ("list_id", "invalid_value", "body"))
     too_many = await live.client.post(path, json={"accounts": ["a"] * 101}, headers=key)
     assert_error(too_many, 422, "validation_error", ("accounts", "too_long", "body"))
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from svc.features.reviews.reviews import MAX_TOLD
+from svc.features.reviews.reviews import MAX_NOTIFIED
 from svc.features.reviews.tables import NOTES, OPEN_CASES, OPEN_REVIEWS, REVIEWS, SUBJECT_REVIEWS
 from svc.features.webhooks.tables import WEBHOOK_EVENTS
 from svc.http import listing
@@ -345,13 +345,19 @@ async def test_a_review_is_not_opened_again_beside_another_one_nor_any_number_of
     assert shop.live.contents() == before
     (other,) = await shop.reviews("?state=open")
     await shop.close(other, label="fraud")
-    for _ in range(MAX_TOLD // 2):
+    for _ in range(MAX_NOTIFIED // 2):
         assert (await shop.reopen(review)).status_code == 200
+        shop.live.clock.advance(hours=1)
         assert (await shop.close(review, label="fraud")).status_code == 200
-    assert_error(await shop.reopen(review), 429, "rate_limited")
+    refused = await shop.reopen(review)
+    assert_error(refused, 429, "rate_limited")
     assert faults(shop.live) == []
-    shop.live.clock.advance(hours=24 * 30, seconds=1)
+    wait_s = int(refused.headers["retry-after"])
+    assert 0 <= 24 * 3600 * 30 - MAX_NOTIFIED // 2 * 3600 - wait_s < 60, "until its first closing is 30 days ago"
+    shop.live.clock.advance(seconds=wait_s - 1)
     shop.admin = Automation(shop.live)
+    assert_error(await shop.reopen(review), 429, "rate_limited")
+    shop.live.clock.advance(seconds=1)
     assert (await shop.reopen(review)).status_code == 200
 
 

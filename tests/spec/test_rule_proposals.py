@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from svc.features.rules.checking import MAX_DRAFTED_RULES
 from svc.features.rules.proposals import MAX_PROPOSALS
+from svc.features.rules.ruleset import MAX_RULES
 from svc.features.rules.tables import RULE_PROPOSALS
 from tests.spec.automation import Automation
 from tests.spec.commands import run_beside
@@ -77,6 +79,31 @@ async def test_an_analyst_saves_rules_that_decide_nothing_and_no_others(live: Li
     assert_error(await save(await member(live, "viewer"), first, second), 403, "insufficient_role")
 
 
+async def test_an_admin_can_always_add_rules_to_those_of_an_analyst(live: Live):
+    admin, analyst = Automation(live), await member(live, "analyst")
+    first, second = (await rules_of(admin))["rules"]
+    off = [SHADOW | {"name": f"Off {at}", "mode": "off"} for at in range(MAX_RULES)]
+    assert (await save(analyst, first, second, *off[: MAX_DRAFTED_RULES - 2])).status_code == 200
+    refused = await save(analyst, first, second, *off[: MAX_DRAFTED_RULES - 1])
+    assert_error(refused, 422, "validation_error", ("rules", "too_long", "body"))
+    assert "80 rules" in refused.json()["error"]["message"]
+    assert (await save(admin, first, second, *off[: MAX_RULES - 2])).status_code == 200
+    saved = (await rules_of(admin))["rules"]
+    assert (await save(analyst, *saved[:-1], saved[-1] | {"note": "changed"})).status_code == 200, "not one more"
+
+    costly = [SHADOW | {"name": f"Costly {at}", "condition": f'tag.matches("x{at}.*[a-f]+y")'} for at in range(20)]
+    count = 1
+    while (refused := await save(analyst, first, second, *costly[:count])).status_code == 200:
+        count += 1
+    assert count > 2
+    assert_error(refused, 422, "validation_error", ("rules", "too_expensive", "body"))
+    assert "1.6 ms" in refused.json()["error"]["message"]
+    assert (await save(admin, first, second, *costly[:count])).status_code == 200
+    rules = (await rules_of(admin))["rules"]
+    assert (await save(analyst, *rules[:-1], rules[-1] | {"note": "changed"})).status_code == 200, "no dearer"
+    assert (await save(analyst, *rules[:-1])).status_code == 200
+
+
 async def test_a_proposal_waits_for_an_admin_and_is_dismissed_by_one_or_by_its_author(live: Live):
     admin, analyst, other = Automation(live), await member(live, "analyst"), await member(live, "analyst")
     given = {"revision": 0, "rules": [ACTIVE], "note": "Quiet for a week."}
@@ -91,7 +118,11 @@ async def test_a_proposal_waits_for_an_admin_and_is_dismissed_by_one_or_by_its_a
     assert [rule["name"] for rule in (await rules_of(admin))["rules"]] == ["Blocked", "Trusted"], "nothing is in force"
     path = f"/rule-proposals/{proposal['id']}"
     assert_error(await other("DELETE", path), 403, "insufficient_role")
-    assert_error(await admin("DELETE", path + "?environment=test"), 404, "not_found")
+    for no_path in (
+        path + "?environment=test",
+        *(path.replace("prop_", before) for before in ("note_", "rev_", "view_")),
+    ):
+        assert_error(await admin("DELETE", no_path), 404, "not_found")
     assert (await analyst("DELETE", path)).status_code == 204
     assert_error(await admin("DELETE", path), 404, "not_found")
     by_key = (await admin("POST", "/rule-proposals", {"revision": 0, "rules": []})).json()
@@ -103,13 +134,15 @@ async def test_a_proposal_waits_for_an_admin_and_is_dismissed_by_one_or_by_its_a
 
 async def test_a_proposal_is_refused_as_a_save_is_and_beyond_twenty(live: Live):
     admin = Automation(live)
-    for wrong, field, issue in (
+    faults: list[tuple[dict[str, Any], str, str]] = [
         ({"revision": 0, "rules": [ACTIVE | {"condition": "nothing >"}]}, "rules[0].condition", "invalid_condition"),
         ({"revision": 0, "rules": [ACTIVE | {"id": "rul_" + "0" * 20}]}, "rules[0].id", "invalid_value"),
         ({"revision": 0, "rules": [], "note": "x" * 501}, "note", "too_long"),
         ({"revision": -1, "rules": []}, "revision", "out_of_range"),
+        ({"revision": 1, "rules": []}, "revision", "out_of_range"),
         ({"rules": []}, "revision", "required"),
-    ):
+    ]
+    for wrong, field, issue in faults:
         refused = await admin("POST", "/rule-proposals", wrong)
         assert_error(refused, 422, "validation_error", (field, issue, "body"))
     for _ in range(MAX_PROPOSALS):

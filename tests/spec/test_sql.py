@@ -29,6 +29,7 @@ from tests.support.live import Live, live_service, report
 from tests.support.pgbouncer import pgbouncer, program
 from tests.support.postgresql import Cluster, shared_cluster
 from tests.support.serving_postgresql import open_served, url_of
+from tests.test_dbt import compiled
 
 pytestmark = [pytest.mark.slow(4), pytest.mark.only_on("postgresql", "SQL reads a database")]
 
@@ -175,7 +176,9 @@ async def test_the_queries_of_the_documentation_run_as_the_reader(live: Live, th
     at_ms = live.clock.now_ms
     window = {"${__from:date:iso}": timestamp(at_ms - HOUR_MS), "${__to:date:iso}": timestamp(at_ms + 1)}
     queries = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
-    for query in queries:
+    models = f"with events as ({compiled('models/events', 'sql')})"
+    copied = [f"{models} {compiled(f'models/{name}', 'sql')}" for name in ("visitors", "accounts_by_day")]
+    for query in (*queries, *copied):
         for name, text in {**window, "My shop": live.organization.name}.items():
             query = query.replace(name, text)  # noqa: PLW2901
         query = query.replace("now()", f"'{timestamp(at_ms)}'::timestamptz")  # noqa: PLW2901

@@ -37,6 +37,7 @@ from svc.kernel.store.store import Store
 from svc.world import World
 from tests.store.test_events import filled_store
 from tests.store.test_feed import ENVIRONMENT, SCOPE, Machine, at
+from tests.store.test_filters import Counted
 from tests.support.effort import effort
 from tests.support.worlds import EPOCH_MS
 
@@ -201,6 +202,22 @@ def test_notes_are_in_the_order_of_their_commits_whatever_the_clocks_say(tmp_pat
         places = [(key[2] - EPOCH_MS, key[3]) for key, _ in rows]
         assert places == [(100, 0), (100, 1), (200, 0), (200, 1), (200, 2), (1001, 0), (1001, 1), (1001, 2)]
         assert [made_ms - EPOCH_MS for _, made_ms in rows] == [50, 40, 200, 150, 200, 300, 1001, 900]
+
+
+def test_an_event_that_was_updated_several_times_is_read_once(tmp_path: Path):
+    """Each of its updates has the event as it is now."""
+    first, second = at(0, 1)
+    with filled_store(tmp_path, first, second) as store:
+        for now_ms, (_, request_id, _) in enumerate((first, second, first, first), start=2):
+            store.write_now([partial(updated, request_id=request_id, action=f"a{now_ms}", now_ms=EPOCH_MS + now_ms)])
+        with store.read() as snapshot:
+            noted = changes.places(snapshot, SCOPE, EVERYTHING, BEGINNING, EPOCH_MS + 9, 9).rows[2:]
+            counted = Counted(snapshot)
+            found = [each for each in changes.read_each(counted, noted, SCOPE, 0) if each is not None]
+        assert counted.touched == {EVENTS.name: 2}
+        assert [(each.place, each.request_id) for each in found] == [(row.place, row.request_id) for row in noted]
+        events = [each.event.event.action for each in found if isinstance(each.event, EventMatch)]
+        assert events == ["a5", "a3", "a5", "a5"]
 
 
 async def test_a_note_that_cannot_be_read_is_passed_over(tmp_path: Path):

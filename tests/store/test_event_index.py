@@ -25,7 +25,7 @@ from svc.identify.indexing import jobs as indexing
 from svc.identify.indexing.jobs import poll, step
 from svc.identify.model import Decision, ShadowMatch
 from svc.identify.queries import visitors as visitor_views
-from svc.identify.queries.events import event_page, positions, read
+from svc.identify.queries.events import NOTHING_BEHIND, event_page, positions, read, scan_action_counts
 from svc.identify.queries.visitors import Activity, neighbors, visitors_with
 from svc.identify.records import Event
 from svc.identify.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS
@@ -41,7 +41,7 @@ from tests.store.test_events import (
     fired,
     record,
 )
-from tests.store.test_filters import OFFSETS, expected, matches, some_filters
+from tests.store.test_filters import OFFSETS, Counted, expected, matches, some_filters
 from tests.support.effort import effort
 from tests.support.process import run
 from tests.support.worlds import EPOCH_MS
@@ -348,6 +348,20 @@ def test_a_segment_is_shown_as_counts_without_its_values(tmp_path: Path):
     events = {line["key"]["part"]: line["value"]["events"] for line in shown}
     assert (events[SMALL], events[SLOTS], events[7]) == (64, 64 * 64 - 1, 0)
     assert all({*line["value"]} == {"events", "digests"} for line in shown)
+
+
+def test_counting_no_actions_reads_nothing(tmp_path: Path, smaller: None):
+    start, parts = Listing(EPOCH_MS, EPOCH_MS + 10**6).start, 1000
+    asked: dict[str, Any] = {"number": 1, "environment": "staging", "from_ms": EPOCH_MS}
+    with filled_store(tmp_path, *some(70, action=None)) as store:
+        store.write_now([indexed])
+        with store.read() as snapshot:
+            assert segments(snapshot)[SLOTS] > 0
+            counted = Counted(snapshot)
+            assert list(scan_action_counts(counted, start, parts, actions=(), **asked)) == [(NOTHING_BEHIND, {})]
+            assert not counted.touched
+            assert list(scan_action_counts(counted, start, parts, actions=("none",), **asked)) == [(NOTHING_BEHIND, {})]
+            assert counted.touched
 
 
 def drop(table: Any, **parts: int) -> Any:

@@ -120,7 +120,7 @@ class Heard(Steps):
 @pytest.mark.slow
 def test_progress_is_measured_by_rows_counted_in_advance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A rule that reads more or fewer tables than it says would leave the bar short, or run past its end."""
-    monkeypatch.setattr("svc.kernel.store.snapshot.ROWS_TOLD", 1)
+    monkeypatch.setattr("svc.kernel.store.snapshot.ROWS_REPORTED", 1)
     months, heard = Months(tmp_path, visits_an_hour=1), Heard()
     for _ in range(40):
         months.visit()

@@ -14,7 +14,7 @@ import trustme
 
 from svc.features.organizations.jobs import create_organization
 from svc.features.webhooks.content.envelope import seal, secrets_key
-from svc.features.webhooks.jobs.deliveries import AttemptRecord, log_attempt, open_delivery
+from svc.features.webhooks.jobs.deliveries import AttemptRecord, log_attempt, open_deliveries
 from svc.features.webhooks.jobs.endpoints import Issued, NewEndpoint, create_endpoint
 from svc.features.webhooks.queries import endpoints_of
 from svc.features.webhooks.records import DeliveryKey, Endpoint
@@ -69,7 +69,7 @@ class Due:
                     event = seal(event_id, EVENT, "live", ORGANIZATION_ID, DATA, now_ms)
                     transaction.put(WEBHOOK_EVENTS, (queue.organization, event_id.bytes), event)
                     key = DeliveryKey(event_id.bytes, "auto")
-                    open_delivery(transaction, queue, key, now_ms)
+                    open_deliveries(transaction, [queue], key, now_ms)
                     if failed:
                         result = AttemptResult(ATTEMPTS_IN_ALL, now_ms, now_ms, 0, 500, "http_status", None)
                         attempt_id = self._world.request_id(now_ms)

@@ -4,6 +4,7 @@
 import { isIP } from "node:net";
 
 import { unexpected } from "./errors.js";
+import { fieldsOf } from "./json.js";
 import type { DecisionBody, EventDetailBody, Open } from "./types.js";
 
 /**
@@ -123,6 +124,11 @@ export const CLOCK_SKEW_MS = 30_000;
 const OPTIONAL = ["origin", "tag", "account_id", "action", "suspect_level"];
 const KNOWN_CONFIDENCE = 90;
 const WEAK: readonly Problem[] = ["other_address", "other_network", "unproven"];
+/** RFC 3339. */
+const TIME = new RegExp(
+  "^([1-9][0-9]{3}-[0-9]{2}-[0-9]{2})T(?:[01][0-9]|2[0-3])(?::[0-5][0-9]){2}(?:\\.[0-9]{1,9})?"
+  + "(?:Z|[+-](?:0[0-9]|1[0-4]):[0-5][0-9])$",
+);
 /** Groups of 16 bits of an address of IPv6 that are its network. */
 const NETWORK_GROUPS = 3;
 
@@ -133,11 +139,14 @@ export function isRequestId(value: unknown): value is string {
 
 /**
  * The first strong problem alone, else every weak one; the first use is left out, which only a memory can tell. Throws
- * where `ip` is no address, and `ApiError` where what was read has not the form of an event.
+ * where `ip` is no address, and `ApiError` where what was read has not the form of an event, or is another one than
+ * `requestId`.
  */
-export function problemsWith(event: EventDetailBody, action: Action): Problem[] {
-  if (!hasForm(event, ["occurred_at"]) || Number.isNaN(Date.parse(event.occurred_at))) throw unexpected(200);
-  const age = (action.now ?? Date.now()) - Date.parse(event.occurred_at);
+export function problemsWith(event: EventDetailBody, action: Action, requestId: string): Problem[] {
+  if (!hasForm(event, ["request_id", "occurred_at"]) || event.request_id !== requestId) throw unexpected(200);
+  const occurred = timeOf(event.occurred_at);
+  if (occurred === null) throw unexpected(200);
+  const age = (action.now ?? Date.now()) - occurred;
   if (!(age > -CLOCK_SKEW_MS && age < MAX_AGE_MS)) return ["too_old"];
   return differences(event, action);
 }
@@ -151,8 +160,8 @@ export function differences(event: EventDetailBody | Verdict, action: Action): P
 }
 
 function other(event: EventDetailBody | Verdict, action: Action): Problem | null {
-  if ((event.origin ?? null) !== action.origin) return "other_origin";
-  if ((event.tag ?? null) !== action.tag) return "other_tag";
+  if ((event.origin || null) !== (action.origin || null)) return "other_origin"; // an empty one is none
+  if ((event.tag || null) !== (action.tag || null)) return "other_tag";
   if (action.accountId !== undefined && event.account_id !== action.accountId) return "other_account";
   if (action.action !== undefined && event.action !== action.action) return "other_action";
   if (action.platform !== undefined && event.platform !== action.platform) return "other_platform";
@@ -161,17 +170,25 @@ function other(event: EventDetailBody | Verdict, action: Action): Problem | null
 
 /** Whether what the checks read of an event or a verdict is there, and of its kind; so are more texts and integers. */
 export function hasForm(seen: unknown, texts: readonly string[], integers: readonly string[] = []): boolean {
-  if (typeof seen !== "object" || seen === null) return false;
-  const fields = seen as Record<string, unknown>;
-  const rule = (fields["decision"] ?? { action: "", rule: "" }) as Record<string, unknown>;
+  const fields = fieldsOf(seen);
+  if (fields === null) return false;
+  const rule = fieldsOf(fields["decision"] ?? { action: "", rule: "" });
   return (
-    ["ip_address", "platform", ...texts].every((name) => typeof fields[name] === "string")
-    && ["visitor_confidence", ...integers].every((name) => Number.isInteger(fields[name]))
+    ["ip_address", "platform", ...texts].every((name) => typeof fields[name] === "string" && fields[name] !== "")
+    && ["visitor_confidence", ...integers].every((name) => Number.isSafeInteger(fields[name]))
     && typeof fields["identifiable"] === "boolean"
     && OPTIONAL.every((name) => typeof (fields[name] ?? "") === "string")
-    && [rule["action"], rule["rule"]].every((one) => typeof one === "string")
-    && isIP(fields["ip_address"] as string) !== 0
+    && [rule?.["action"], rule?.["rule"]].every((one) => typeof one === "string")
+    && plain(fields["ip_address"] as string) !== null
   );
+}
+
+/** A time of RFC 3339 in milliseconds since 1970; `null` for any other text. */
+function timeOf(text: string): number | null {
+  const day = TIME.exec(text)?.[1];
+  // A day that its month has not would be one of the next month.
+  if (day === undefined || Number.isNaN(Date.parse(`${day}T00:00:00Z`))) return null;
+  return new Date(`${day}T00:00:00Z`).toISOString().startsWith(day) ? Date.parse(text) : null;
 }
 
 /** Whether an identification counts for its action, at once or after a second factor: then it is used. */
@@ -208,7 +225,7 @@ function against(
     (rule.action === "block" ? refusing : asking).push(`rule:${rule.rule}`);
   }
   const level = seen.suspect_level;
-  if (level === undefined) asking.push("not_scored");
+  if (level === undefined || level === null) asking.push("not_scored");
   else if (level !== "low") (level === "high" ? refusing : asking).push(`level:${level}`);
   asking.push(...problems);
   if (seen.identifiable !== true) asking.push("not_identifiable");
@@ -233,12 +250,20 @@ function network(canonical: string): string {
   return groups.slice(0, NETWORK_GROUPS).join(":");
 }
 
+/** An address without its zone, which is of one machine; `null` for what is no address. */
+function plain(text: string): string | null {
+  const [address = "", zone, ...more] = text.split("%");
+  const family = isIP(address);
+  const isRight = family !== 0 && more.length === 0 && (zone === undefined || (family === 6 && zone !== ""));
+  return isRight ? address : null;
+}
+
 /** An address in one form, whatever the notation; IPv4 inside IPv6 is IPv4. */
 function address(text: string): string {
-  const family = isIP(text);
-  if (family === 0) throw new TypeError(`${JSON.stringify(text)} is no address`);
-  if (family === 4) return text;
-  const canonical = new URL(`http://[${text.replace(/%.*$/, "")}]`).hostname.slice(1, -1);
+  const found = plain(text);
+  if (found === null) throw new TypeError(`${JSON.stringify(text)} is no address`);
+  if (isIP(found) === 4) return found;
+  const canonical = new URL(`http://[${found}]`).hostname.slice(1, -1);
   const mapped = /^::ffff:([0-9a-f]+):([0-9a-f]+)$/.exec(canonical);
   if (mapped === null) return canonical;
   const words = [parseInt(mapped[1]!, 16), parseInt(mapped[2]!, 16)];

@@ -5,11 +5,12 @@ import {
   type Action, type Checked, type CheckedVerdict, concluded, isRequestId, mayCount, problemsWith,
 } from "./checks.js";
 import { ApiError, UnreachableError, unexpected } from "./errors.js";
+import { fieldsOf, parsed } from "./json.js";
 import { Operations } from "./operations.js";
-import { type Retries, waitMs } from "./retries.js";
+import { type Retries, retryAfterS, waitMs } from "./retries.js";
 import type {
   ChangesAnswer,
-  ErrorBody,
+  DetailBody,
   EventBody,
   EventDetailBody,
   EventsAnswer,
@@ -25,12 +26,16 @@ export interface Options {
   apiKey: string;
   /** For each attempt, 5,000 by default. */
   timeoutMs?: number;
+  /** For all attempts of a call and the waits between them, 15,000 by default. */
+  deadlineMs?: number;
   retries?: Retries;
   /** In place of the global one: for a proxy or an authority of your own. */
   fetch?: typeof globalThis.fetch;
 }
 
 const NO_SUCH_EVENT = new Set(["event_not_found", "invalid_request_id"]);
+/** Of the body of a response, unpacked. */
+const MAX_BYTES = 16 * 2 ** 20;
 /** Codes of errors before there was a connection. */
 const NOT_SENT = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT", "ENETUNREACH"]);
 
@@ -60,7 +65,7 @@ export class Client extends Operations {
     { isFirstUse, ...action }: Action & { isFirstUse: (requestId: string) => boolean | Promise<boolean> },
   ): Promise<Checked> {
     const event = isRequestId(requestId) ? await this.#eventOf(requestId) : null;
-    let problems = event === null ? ["not_found"] : problemsWith(event, action);
+    let problems = event === null ? ["not_found"] : problemsWith(event, action, requestId as string);
     if (event !== null && mayCount(problems) && !(await isFirstUse(requestId as string))) problems = ["used_before"];
     return { event, ...concluded(problems, event, action) };
   }
@@ -95,9 +100,9 @@ export class Client extends Operations {
   async *iterateEvents(query: Omit<ListEventsQuery, "page" | "order" | "after"> = {}): AsyncGenerator<EventBody | UnreadableEventBody, void> {
     let cursor: string | undefined = query.cursor;
     do {
-      const page = await this.listEvents({ ...query, ...(cursor === undefined ? {} : { cursor }) });
+      const page = checkedPage(await this.listEvents({ ...query, ...(cursor === undefined ? {} : { cursor }) }), "rows");
       yield* page.rows;
-      cursor = page.next_cursor;
+      cursor = page.next_cursor ?? undefined;
     } while (cursor !== undefined);
   }
 
@@ -113,7 +118,7 @@ export class Client extends Operations {
     const { from, ...rest } = query;
     let beginning: ListEventsQuery = query;
     while (true) {
-      const page = await this.listEvents({ limit: 200, ...beginning, order: "oldest" });
+      const page = checkedPage(await this.listEvents({ limit: 200, ...beginning, order: "oldest" }), "rows");
       yield page;
       beginning = { ...rest, after: page.next_cursor! };
       if (page.has_more !== true) {
@@ -134,7 +139,7 @@ export class Client extends Operations {
   ): AsyncGenerator<ChangesAnswer, void> {
     let next: ListChangesQuery = { limit: 200, ...query };
     while (true) {
-      const page = await this.listChanges(next);
+      const page = checkedPage(await this.listChanges(next), "changes");
       yield page;
       next = { ...next, after: page.next_cursor };
       if (!page.has_more) {
@@ -145,35 +150,38 @@ export class Client extends Operations {
   }
 
   protected override async send<Answer>(call: Call): Promise<Answer> {
+    const { timeoutMs = 5_000, deadlineMs = 15_000, retries = {} } = this.#options;
+    const end = performance.now() + deadlineMs;
+    const left = (): number => end - performance.now();
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return (await this.#attempt(call)) as Answer;
+        return (await this.#attempt(call, Math.max(0, Math.min(timeoutMs, left())))) as Answer;
       } catch (failure) {
         const isRepeatable = call.isRepeatable ?? false;
-        const wait = waitMs(this.#options.retries ?? {}, failure, { attempt, isRepeatable, random: Math.random() });
-        if (wait === undefined) throw failure;
+        const wait = waitMs(retries, failure, { attempt, isRepeatable, random: Math.random() });
+        if (wait === undefined || wait >= left()) throw failure;
         await sleep(wait);
       }
     }
   }
 
-  async #attempt(call: Call): Promise<unknown> {
-    const { baseUrl, apiKey, timeoutMs = 5_000, fetch = globalThis.fetch } = this.#options;
+  async #attempt(call: Call, limitMs: number): Promise<unknown> {
+    const { baseUrl, apiKey, fetch = globalThis.fetch } = this.#options;
     const url = new URL(`${baseUrl}/api/v1${call.path}`);
     for (const [name, value] of given(call.query)) url.searchParams.set(name, String(value));
     const headers: Record<string, string> = { "x-api-key": apiKey, "user-agent": "svc-client-node" };
     for (const [name, value] of given(call.headers)) headers[name] = value;
     if (call.body !== undefined) headers["content-type"] = "application/json";
     const body = call.body === undefined ? null : JSON.stringify(call.body);
-    let response: Response, text: string;
+    let response: Response, content: Uint8Array | null;
     try {
-      const signal = AbortSignal.timeout(timeoutMs);
+      const signal = AbortSignal.timeout(Math.ceil(limitMs));
       response = await fetch(url, { method: call.method, headers, body, signal, redirect: "manual" });
-      text = await response.text();
+      content = await contentOf(response);
     } catch (error) {
       throw failureOf(error, url.origin);
     }
-    return read(response, text);
+    return read(response, content);
   }
 }
 
@@ -193,25 +201,62 @@ function given<Value>(values: Record<string, Value | undefined> = {}): Array<[st
   return Object.entries(values).filter((one): one is [string, Value] => one[1] !== undefined);
 }
 
-/** The body of a response, `undefined` where it has none; throws `ApiError` for any but a success. */
-function read(response: Response, text: string): unknown {
+/** The body of a response; `null` where it is too long or cannot be unpacked. */
+async function contentOf(response: Response): Promise<Uint8Array | null> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+      size += chunk.length;
+      if (size > MAX_BYTES) return null; // leaving the loop ends the connection
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    if (codeOf(error).startsWith("Z_")) return null; // of zlib
+    throw error;
+  }
+  return Buffer.concat(chunks);
+}
+
+/** The object in the body of a response, `undefined` where it has none; throws `ApiError` for any but a success. */
+function read(response: Response, content: Uint8Array | null): unknown {
   if (response.status === 204) return undefined;
   let body: unknown;
   try {
-    body = JSON.parse(text);
+    body = parsed(content ?? new Uint8Array());
   } catch {
     // of a proxy, or of something else at this address
   }
-  if (response.ok && body !== undefined) return body;
-  const retryAfter = response.headers.get("retry-after") ?? "";
+  if (response.ok && fieldsOf(body) !== null) return body;
   const more = {
     requestId: response.headers.get("x-request-id") ?? undefined,
-    retryAfterS: /^[0-9]{1,9}$/.test(retryAfter) ? Number(retryAfter) : undefined,
+    retryAfterS: retryAfterS(response.headers.get("retry-after") ?? ""),
   };
-  const fault = (body as Partial<ErrorBody> | null | undefined)?.error;
-  if (typeof fault?.code !== "string" || typeof fault.message !== "string") throw unexpected(response.status, more);
-  const details = Array.isArray(fault.details) ? fault.details : [];
-  throw new ApiError(response.status, fault.code, fault.message, { ...more, details });
+  const { code, message, details } = fieldsOf(fieldsOf(body)?.["error"]) ?? {};
+  const isFault = typeof code === "string" && code !== "" && typeof message === "string" && areDetails(details ?? []);
+  if (response.ok || !isFault) throw unexpected(response.status, more);
+  throw new ApiError(response.status, code, message, { ...more, details: (details ?? []) as DetailBody[] });
+}
+
+function areDetails(details: unknown): boolean {
+  const isText = (value: unknown): boolean => typeof (value ?? "") === "string";
+  return Array.isArray(details) && details.map(fieldsOf).every((one) => (
+    one !== null && ["field", "issue", "location"].every((name) => isText(one[name]))
+  ));
+}
+
+/** The page, where it has the form of one. */
+function checkedPage<Page extends object>(page: Page, name: string): Page {
+  const { [name]: rows, next_cursor: cursor } = fieldsOf(page) ?? {};
+  if (!Array.isArray(rows) || typeof (cursor ?? "") !== "string") throw unexpected(200);
+  if (rows.some((row) => fieldsOf(row) === null)) throw unexpected(200);
+  return page;
+}
+
+/** The code of the cause of an error of `fetch`; empty where it has none. */
+function codeOf(error: unknown): string {
+  const { code, cause } = error as { code?: unknown; cause?: { code?: unknown } };
+  return [cause?.code, code].find((one): one is string => typeof one === "string") ?? "";
 }
 
 /** `fetch` rejects with `TypeError` for the network and `DOMException` for the timeout; anything else is a mistake. */
@@ -219,8 +264,8 @@ function failureOf(error: unknown, origin: string): unknown {
   const because = (reason: string): string => `no response from ${origin}: ${reason}`;
   if (error instanceof DOMException) return new UnreachableError(because(error.message), true, error);
   if (!isTypeError(error) || error.cause === undefined) return error;
-  const cause = error.cause as { code?: string; message?: string };
-  return new UnreachableError(because(cause.message ?? error.message), !NOT_SENT.has(cause.code ?? ""), error);
+  const cause = error.cause as { message?: string };
+  return new UnreachableError(because(cause.message ?? error.message), !NOT_SENT.has(codeOf(error)), error);
 }
 
 /** By its name: in Jest, `fetch` has another `TypeError` than this module. */

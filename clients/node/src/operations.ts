@@ -581,8 +581,9 @@ export abstract class Operations {
    * The whole ruleset, in force from the next request on: a rule that is not sent is gone, also one that the
    * organization started with. Send the `revision` that you read: another one is `409 revision_conflict`. A
    * condition that cannot be used is `invalid_condition`; `message` has line and column. Only admins change active
-   * rules and their order. Where the rules could cost more than 2 ms of CPU an event, the first that goes beyond is
-   * `too_expensive`. Needs the role `admin`, `developer` or `analyst`.
+   * rules and their order, and use more than 80 % of what a ruleset may have. Where the rules could cost more than 2
+   * ms of CPU an event, the first that goes beyond is `too_expensive`. Needs the role `admin`, `developer` or
+   * `analyst`.
    */
   saveRules(organizationId: string, body: RulesBody, query: SaveRulesQuery = {}): Promise<RulesAnswer> {
     return this.send<RulesAnswer>({

@@ -12,6 +12,29 @@ export interface Retries {
   longestRetryAfterS?: number;
 }
 
+/** What a longer `Retry-After` is read as: nobody waits for either. */
+const LONGEST_RETRY_AFTER_S = 999_999_999;
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+const DATE = new RegExp(
+  "^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), "
+  + `([0-9]{2}) (${MONTHS.join("|")}) ([1-9][0-9]{3}) ((?:[01][0-9]|2[0-3])(?::[0-5][0-9]){2}) GMT$`,
+);
+
+/**
+ * The seconds of a `Retry-After`, which is a number of them or a date (RFC 9110, section 10.2.3); `undefined` for any other
+ * text. `now` is in milliseconds since 1970.
+ */
+export function retryAfterS(value: string, now: number = Date.now()): number | undefined {
+  if (/^[0-9]+$/.test(value)) return Math.min(Number(value), LONGEST_RETRY_AFTER_S);
+  const [, day, month, year, time] = DATE.exec(value) ?? [];
+  if (day === undefined) return undefined;
+  const date = `${year}-${String(MONTHS.indexOf(month!) + 1).padStart(2, "0")}-${day}`;
+  const moment = new Date(`${date}T${time}Z`);
+  // A day that its month has not would be one of the next month.
+  if (Number.isNaN(moment.getTime()) || !moment.toISOString().startsWith(date)) return undefined;
+  return Math.min(Math.max(0, Math.ceil((moment.getTime() - now) / 1_000)), LONGEST_RETRY_AFTER_S);
+}
+
 /** Statuses of requests that were refused before anything was done. */
 const NOT_DONE = new Set([408, 425, 429]);
 

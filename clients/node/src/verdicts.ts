@@ -1,8 +1,10 @@
 import { createPublicKey, type KeyObject, verify } from "node:crypto";
 
 import { type Action, CLOCK_SKEW_MS, type Problem, type Verdict, differences, hasForm } from "./checks.js";
-import type { JwkBody } from "./types.js";
+import { unexpected } from "./errors.js";
+import { fieldsOf, parsed } from "./json.js";
 
+const KEY_BYTES = 32;
 const TYPE = "svc-verdict+jwt";
 /** For how long published keys are kept. */
 const KEYS_VALID_MS = 3_600_000;
@@ -28,10 +30,19 @@ export class KeyRing {
     return age >= KEYS_VALID_MS || (!this.#keys.has(kid) && age >= READ_AGAIN_MS);
   }
 
-  put(keys: readonly JwkBody[]): void {
-    const known = keys.filter(({ kty, crv }) => kty === "OKP" && crv === "Ed25519");
-    const imported = ({ kty, crv, x }: JwkBody) => createPublicKey({ key: { kty, crv, x }, format: "jwk" });
-    this.#keys = new Map(known.map((key) => [key.kid, imported(key)]));
+  /**
+   * Keep what was read in place of what is kept. Throws `ApiError` where it has not the form of keys; one of another kind is
+   * left out.
+   */
+  put(keys: unknown): void {
+    if (!Array.isArray(keys)) throw unexpected(200);
+    const found = new Map<string, KeyObject>();
+    for (const { kty, crv, kid, x } of keys.map((key) => fieldsOf(key) ?? {})) {
+      if (![kty, crv, kid, x].every((one) => typeof one === "string")) throw unexpected(200);
+      const isOurs = kty === "OKP" && crv === "Ed25519" && decoded(x as string)?.length === KEY_BYTES;
+      if (isOurs) found.set(kid as string, createPublicKey({ key: { kty, crv, x: x as string }, format: "jwk" }));
+    }
+    this.#keys = found;
     this.#readAt = performance.now();
   }
 
@@ -54,8 +65,12 @@ export class KeyRing {
     if (signed === null || said === null) return null;
     const isSigned = verify(null, Buffer.from(`${header}.${claims}`), key, signed);
     if (!isSigned) return null;
-    const found: unknown = JSON.parse(said.toString());
-    return hasForm(found, ["aud", "jti", "environment"], ["iat", "exp"]) ? (found as Verdict) : null;
+    try {
+      const found = parsed(said);
+      return hasForm(found, ["aud", "jti", "environment"], ["iat", "exp"]) ? (found as Verdict) : null;
+    } catch {
+      return null;
+    }
   }
 }
 
@@ -64,8 +79,8 @@ function keyId(token: unknown): string | null {
   if (typeof token !== "string" || !/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) return null;
   try {
     const text = decoded(token.split(".")[0]!);
-    const header = text === null ? null : (JSON.parse(text.toString()) as Record<string, unknown> | null);
-    const isVerdict = header?.["alg"] === "EdDSA" && header["typ"] === TYPE;
+    const header = text === null ? null : fieldsOf(parsed(text));
+    const isVerdict = header?.["alg"] === "EdDSA" && header["typ"] === TYPE && !("crit" in header);
     return isVerdict && typeof header["kid"] === "string" ? header["kid"] : null;
   } catch {
     return null;

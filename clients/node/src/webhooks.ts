@@ -1,6 +1,7 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 
 import { WebhookError } from "./errors.js";
+import { fieldsOf, parsed } from "./json.js";
 import type { Open } from "./types.js";
 
 const TOLERANCE_S = 300;
@@ -45,7 +46,7 @@ export function verifyWebhook(
     throw new TypeError('body is not the bytes that arrived: in Express, use express.raw({ type: "application/json" })');
   }
   const timestamp = valueOf(headers, "x-svc-timestamp");
-  if (!/^[0-9]+$/.test(timestamp)) throw new WebhookError("the delivery has no timestamp");
+  if (!/^[0-9]{1,12}$/.test(timestamp)) throw new WebhookError("the delivery has no timestamp");
   if (Math.abs(now / 1_000 - Number(timestamp)) > TOLERANCE_S) {
     throw new WebhookError(`the delivery was signed more than ${TOLERANCE_S} seconds from now`);
   }
@@ -68,12 +69,16 @@ function valueOf(headers: WebhookHeaders, name: string): string {
 }
 
 function eventOf(body: Uint8Array): WebhookEvent {
-  let event: WebhookEvent | null;
+  let event: unknown;
   try {
-    event = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body)) as WebhookEvent | null;
+    event = parsed(body);
   } catch (cause) {
     throw new WebhookError("the body is no event", { cause });
   }
-  if (event?.version !== 1) throw new WebhookError("the body is no event of version 1");
-  return event;
+  const fields = fieldsOf(event);
+  const hasTexts = ["id", "type"].every((name) => typeof fields?.[name] === "string" && fields[name] !== "");
+  if (!hasTexts || fields?.["version"] !== 1 || fieldsOf(fields["data"]) === null) {
+    throw new WebhookError("the body is no event of version 1");
+  }
+  return event as WebhookEvent;
 }

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, NotRequired, TypedDict, cast
 
 from svc_client.errors import unexpected
+from svc_client.json_text import whole
 from svc_client.types import DecisionBody, EventDetailBody
 
 Problem = Literal[
@@ -39,6 +40,10 @@ NETWORK_BITS = {4: 24, 6: 48}
 """What is compared of an address where its network is enough: what a provider gives one site."""
 _OPTIONAL = ("origin", "tag", "account_id", "action", "suspect_level")
 _REQUEST_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_TIME = re.compile(
+    r"[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3])(?::[0-5][0-9]){2}(?:\.[0-9]{1,9})?"
+    r"(?:Z|[+-](?:0[0-9]|1[0-4]):[0-5][0-9])"
+)
 
 
 class Verdict(TypedDict):
@@ -155,14 +160,17 @@ class Action:
     now: datetime | None = None
 
 
-def problems_with(event: EventDetailBody, action: Action) -> tuple[Problem, ...]:
+def problems_with(event: EventDetailBody, action: Action, request_id: str) -> tuple[Problem, ...]:
     """The first strong problem alone, else every weak one; the first use is left out, which only a memory can tell.
-    Raises `ValueError` where `ip` is no address, and `ApiError` where what was read has not the form of an event.
+    Raises `ValueError` where `ip` is no address, and `ApiError` where what was read has not the form of an event, or is
+    another one than `request_id`.
     """
-    if not has_form(event, texts=("occurred_at",)) or not _is_time(event["occurred_at"]):
+    if not has_form(event, texts=("request_id", "occurred_at")) or event["request_id"] != request_id:
         raise unexpected(200)
-    age = (action.now or datetime.now(UTC)) - datetime.fromisoformat(event["occurred_at"])
-    if not -CLOCK_SKEW < age < MAX_AGE:
+    occurred = _time(event["occurred_at"])
+    if occurred is None:
+        raise unexpected(200)
+    if not -CLOCK_SKEW < (action.now or datetime.now(UTC)) - occurred < MAX_AGE:
         return ("too_old",)
     return differences(event, action)
 
@@ -182,10 +190,11 @@ def has_form(seen: object, *, texts: tuple[str, ...], integers: tuple[str, ...] 
     if not isinstance(seen, dict):
         return False
     fields = cast("dict[str, Any]", seen)
-    rule = fields.get("decision") or {"action": "", "rule": ""}
+    rule = fields.get("decision")
+    rule = {"action": "", "rule": ""} if rule is None else rule
     return (
-        all(isinstance(fields.get(name), str) for name in ("ip_address", "platform", *texts))
-        and all(type(fields.get(name)) is int for name in ("visitor_confidence", *integers))
+        all(_is_text(fields.get(name)) for name in ("ip_address", "platform", *texts))
+        and all(whole(fields.get(name)) is not None for name in ("visitor_confidence", *integers))
         and isinstance(fields.get("identifiable"), bool)
         and all(isinstance(fields.get(name), str | None) for name in _OPTIONAL)
         and isinstance(rule, dict)
@@ -194,11 +203,19 @@ def has_form(seen: object, *, texts: tuple[str, ...], integers: tuple[str, ...] 
     )
 
 
-def _is_time(text: str) -> bool:
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+def _time(text: str) -> datetime | None:
+    """A time of RFC 3339, to a millisecond; `None` for any other text."""
+    if not _TIME.fullmatch(text):
+        return None
     try:
-        return datetime.fromisoformat(text).tzinfo is not None
-    except ValueError:
-        return False
+        time = datetime.fromisoformat(text)
+    except ValueError:  # a day that its month has not
+        return None
+    return time.replace(microsecond=time.microsecond // 1000 * 1000)
 
 
 def _is_address(text: str) -> bool:
@@ -214,9 +231,9 @@ def may_count(problems: tuple[Problem, ...]) -> bool:
 
 
 def _other(event: EventDetailBody | Verdict, action: Action) -> Problem | None:
-    if event.get("origin") != action.origin:
+    if (event.get("origin") or None) != (action.origin or None):  # an empty one is none
         return "other_origin"
-    if event.get("tag") != action.tag:
+    if (event.get("tag") or None) != (action.tag or None):
         return "other_tag"
     if action.account_id is not None and event.get("account_id") != action.account_id:
         return "other_account"
@@ -274,5 +291,8 @@ def _distance(seen: str, action: Action) -> Problem | None:
 
 def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
     """An address in one form, whatever the notation; IPv4 inside IPv6 is IPv4, and a zone is of one machine."""
-    address = ipaddress.ip_address(text.partition("%")[0])
+    plain, percent, zone = text.partition("%")
+    if percent and (":" not in plain or zone == "" or "%" in zone):
+        raise ValueError(f"{text!r} is no address")
+    address = ipaddress.ip_address(plain)
     return getattr(address, "ipv4_mapped", None) or address

@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import anyio
 import httpx
@@ -16,22 +16,26 @@ import httpx
 from svc_client.async_operations import AsyncOperations
 from svc_client.call import Call
 from svc_client.checks import Action, Checked, CheckedVerdict, checked, is_request_id, may_count, problems_with
-from svc_client.errors import ApiError, SvcError
+from svc_client.deadlines import ending_at, with_deadlines
+from svc_client.errors import ApiError, SvcError, unexpected
 from svc_client.operations import Operations
 from svc_client.retries import Retries
-from svc_client.transport import address_of, failure_of, key_of, read, request
+from svc_client.transport import Body, address_of, failure_of, key_of, read, request, unreachable
 from svc_client.types import ChangesAnswer, EventBody, EventsAnswer, UnreadableEventBody
 from svc_client.verdicts import Expected, KeyRing, checked_verdict
 
 TIMEOUT_S = 5.0
+DEADLINE_S = 15.0
 NO_SUCH_EVENT = frozenset({"event_not_found", "invalid_request_id"})
 
 
 class Client(Operations):
     """Calls the service with one key, and waits. Threads may share one.
 
-    `base_url` is where the service is, without `/api/v1`. `timeout_s` is for each attempt. `http` takes the place of
-    a connection pool of the client's own, and is not closed by it. Raises `ValueError` for what is no address or key.
+    `base_url` is where the service is, without `/api/v1`. `timeout_s` is for each attempt, `deadline_s` for all
+    attempts of a call and the waits between them. `http` takes the place of a connection pool of the client's own, and
+    is not closed by it; each of its reads has the limit of an attempt. Raises `ValueError` for what is no address or
+    key.
     """
 
     def __init__(
@@ -40,12 +44,14 @@ class Client(Operations):
         api_key: str,
         *,
         timeout_s: float = TIMEOUT_S,
+        deadline_s: float = DEADLINE_S,
         retries: Retries | None = None,
         http: httpx.Client | None = None,
     ) -> None:
-        self._base_url, self._api_key, self._timeout_s = address_of(base_url), key_of(api_key), timeout_s
+        self._base_url, self._api_key = address_of(base_url), key_of(api_key)
+        self._timeout_s, self._deadline_s = timeout_s, deadline_s
         self._retries = retries or Retries()
-        self._own = httpx.Client() if http is None else None
+        self._own = with_deadlines(httpx.Client()) if http is None else None
         self._http = http or self._own or httpx.Client()
         self._key_rings: dict[str, KeyRing] = {}
 
@@ -124,6 +130,7 @@ class Client(Operations):
                 same_network=same_network,
                 now=now,
             ),
+            request_id,
         )
         if may_count(problems) and not is_first_use(request_id):
             problems = ("used_before",)
@@ -138,7 +145,7 @@ class Client(Operations):
         """
         ring = self._key_rings.setdefault(expected.organization_id, KeyRing())
         if ring.must_be_read(token, time.monotonic()):
-            ring.put(self.get_verdict_keys(expected.organization_id)["keys"], time.monotonic())
+            ring.put(self.get_verdict_keys(expected.organization_id).get("keys"), time.monotonic())
         found = ring.check(token, expected)
         if found.verdict and may_count(found.problems) and not is_first_use(found.verdict["jti"]):
             return checked_verdict(("used_before",), found.verdict, expected)
@@ -150,10 +157,10 @@ class Client(Operations):
         """
         while True:
             page = self.list_events(**filters)
-            yield from page["rows"]
-            if "next_cursor" not in page:
+            yield from rows_of(page)
+            if page.get("next_cursor") is None:
                 return
-            filters["cursor"] = page["next_cursor"]
+            filters["cursor"] = page.get("next_cursor")
 
     def iterate_feed(self, *, follow: bool = True, poll_s: float = 1.0, **query: Any) -> Iterator[EventsAnswer]:
         """The pages of the feed, oldest first: each event once, behind `after` or else from the oldest on; arguments as
@@ -166,6 +173,7 @@ class Client(Operations):
         query.setdefault("limit", 200)
         while True:
             page = self.list_events(order="oldest", **query)
+            rows_of(page)
             yield page
             query.pop("from_", None)
             query["after"] = page.get("next_cursor")
@@ -184,32 +192,43 @@ class Client(Operations):
         query.setdefault("limit", 200)
         while True:
             page = self.list_changes(**query)
+            rows_of(page, "changes")
             yield page
-            query["after"] = page["next_cursor"]
-            if not page["has_more"]:
+            query["after"] = page.get("next_cursor")
+            if not page.get("has_more"):
                 if not follow:
                     return
                 time.sleep(poll_s)
 
     def _send(self, call: Call) -> Any:
+        ends_s = time.monotonic() + self._deadline_s
         attempt = 0
         while True:
             attempt += 1
             try:
-                response = self._http.request(
-                    **request(self._base_url, self._api_key, call), timeout=self._timeout_s, follow_redirects=False
-                )
-                return read(response)
-            except httpx.RequestError as error:
-                failure = failure_of(error)
-                wait_s = _wait_s(self._retries, failure, attempt, call)
-                if wait_s is None:
-                    raise failure from error
-            except ApiError as error:
-                wait_s = _wait_s(self._retries, error, attempt, call)
+                return self._attempt(call, min(self._timeout_s, ends_s - time.monotonic()))
+            except SvcError as error:
+                wait_s = _wait_s(self._retries, error, attempt, call, left_s=ends_s - time.monotonic())
                 if wait_s is None:
                     raise
             time.sleep(wait_s)
+
+    def _attempt(self, call: Call, limit_s: float) -> Any:
+        ends_s = time.monotonic() + limit_s
+        sent = request(self._base_url, self._api_key, call)
+        try:
+            with ending_at(ends_s), self._http.stream(**sent, timeout=limit_s, follow_redirects=False) as response:
+                if response.is_stream_consumed:  # of a transport that has it already
+                    return read(response, response.content)
+                body = Body(response)
+                for chunk in response.iter_raw():
+                    if not body.add(chunk):
+                        break
+                    if time.monotonic() >= ends_s:
+                        raise httpx.ReadTimeout("timed out")
+                return read(response, body.content())
+        except httpx.RequestError as error:
+            raise failure_of(error, httpx.URL(self._base_url)) from error
 
 
 class AsyncClient(AsyncOperations):
@@ -221,10 +240,12 @@ class AsyncClient(AsyncOperations):
         api_key: str,
         *,
         timeout_s: float = TIMEOUT_S,
+        deadline_s: float = DEADLINE_S,
         retries: Retries | None = None,
         http: httpx.AsyncClient | None = None,
     ) -> None:
-        self._base_url, self._api_key, self._timeout_s = address_of(base_url), key_of(api_key), timeout_s
+        self._base_url, self._api_key = address_of(base_url), key_of(api_key)
+        self._timeout_s, self._deadline_s = timeout_s, deadline_s
         self._retries = retries or Retries()
         self._own = httpx.AsyncClient() if http is None else None
         self._http = http or self._own or httpx.AsyncClient()
@@ -281,6 +302,7 @@ class AsyncClient(AsyncOperations):
                 same_network=same_network,
                 now=now,
             ),
+            request_id,
         )
         if may_count(problems):
             is_first = is_first_use(request_id)
@@ -294,7 +316,7 @@ class AsyncClient(AsyncOperations):
         """As `Client.check_verdict`; `is_first_use` may be a coroutine function."""
         ring = self._key_rings.setdefault(expected.organization_id, KeyRing())
         if ring.must_be_read(token, time.monotonic()):
-            ring.put((await self.get_verdict_keys(expected.organization_id))["keys"], time.monotonic())
+            ring.put((await self.get_verdict_keys(expected.organization_id)).get("keys"), time.monotonic())
         found = ring.check(token, expected)
         if found.verdict and may_count(found.problems):
             is_first = is_first_use(found.verdict["jti"])
@@ -308,11 +330,11 @@ class AsyncClient(AsyncOperations):
         """
         while True:
             page = await self.list_events(**filters)
-            for row in page["rows"]:
+            for row in rows_of(page):
                 yield row
-            if "next_cursor" not in page:
+            if page.get("next_cursor") is None:
                 return
-            filters["cursor"] = page["next_cursor"]
+            filters["cursor"] = page.get("next_cursor")
 
     async def iterate_feed(
         self, *, follow: bool = True, poll_s: float = 1.0, **query: Any
@@ -321,6 +343,7 @@ class AsyncClient(AsyncOperations):
         query.setdefault("limit", 200)
         while True:
             page = await self.list_events(order="oldest", **query)
+            rows_of(page)
             yield page
             query.pop("from_", None)
             query["after"] = page.get("next_cursor")
@@ -336,33 +359,69 @@ class AsyncClient(AsyncOperations):
         query.setdefault("limit", 200)
         while True:
             page = await self.list_changes(**query)
+            rows_of(page, "changes")
             yield page
-            query["after"] = page["next_cursor"]
-            if not page["has_more"]:
+            query["after"] = page.get("next_cursor")
+            if not page.get("has_more"):
                 if not follow:
                     return
                 await anyio.sleep(poll_s)
 
     async def _send(self, call: Call) -> Any:
+        ends_s = anyio.current_time() + self._deadline_s
         attempt = 0
         while True:
             attempt += 1
             try:
-                response = await self._http.request(
-                    **request(self._base_url, self._api_key, call), timeout=self._timeout_s, follow_redirects=False
-                )
-                return read(response)
-            except httpx.RequestError as error:
-                failure = failure_of(error)
-                wait_s = _wait_s(self._retries, failure, attempt, call)
-                if wait_s is None:
-                    raise failure from error
-            except ApiError as error:
-                wait_s = _wait_s(self._retries, error, attempt, call)
+                return await self._attempt(call, min(self._timeout_s, ends_s - anyio.current_time()))
+            except SvcError as error:
+                wait_s = _wait_s(self._retries, error, attempt, call, left_s=ends_s - anyio.current_time())
                 if wait_s is None:
                     raise
             await anyio.sleep(wait_s)
 
+    async def _attempt(self, call: Call, limit_s: float) -> Any:
+        was_sent = True
 
-def _wait_s(retries: Retries, failure: SvcError, attempt: int, call: Call) -> float | None:
-    return retries.wait_s(failure, attempt=attempt, is_repeatable=call.is_repeatable, random=random.random())  # noqa: S311  no secret
+        async def note(event: str, _: object) -> None:
+            nonlocal was_sent
+            if event.startswith("connection.connect_tcp."):
+                was_sent = False
+            elif event.endswith(".send_request_headers.started"):
+                was_sent = True
+
+        url = httpx.URL(self._base_url)
+        sent = request(self._base_url, self._api_key, call)
+        given: dict[str, Any] = {"timeout": None, "follow_redirects": False, "extensions": {"trace": note}}
+        try:
+            with anyio.fail_after(limit_s):
+                async with self._http.stream(**sent, **given) as response:
+                    if response.is_stream_consumed:  # of a transport that has it already
+                        return read(response, response.content)
+                    body = Body(response)
+                    with anyio.CancelScope() as reading:  # leaving the loop would leave generators of httpx open
+                        async for chunk in response.aiter_raw():
+                            if not body.add(chunk):
+                                reading.cancel()
+                    return read(response, body.content())
+        except TimeoutError as error:
+            raise unreachable(url, "timed out", was_sent=was_sent) from error
+        except httpx.RequestError as error:
+            raise failure_of(error, url) from error
+
+
+def rows_of(page: Any, name: str = "rows") -> list[Any]:
+    """What is listed on a page. Raises `ApiError` where it has not the form of one."""
+    rows, cursor = page.get(name), page.get("next_cursor")
+    if not isinstance(rows, list) or not isinstance(cursor, str | None):
+        raise unexpected(200)
+    found = cast("list[Any]", rows)
+    if not all(isinstance(row, dict) for row in found):
+        raise unexpected(200)
+    return found
+
+
+def _wait_s(retries: Retries, failure: SvcError, attempt: int, call: Call, *, left_s: float) -> float | None:
+    """Seconds until the next attempt; `None` = there is none, or no time for it."""
+    wait_s = retries.wait_s(failure, attempt=attempt, is_repeatable=call.is_repeatable, random=random.random())  # noqa: S311  no secret
+    return None if wait_s is None or wait_s >= left_s else wait_s

@@ -5,15 +5,16 @@
 from __future__ import annotations
 
 import base64
-import json
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Any, cast
 
 from svc_client.checks import CLOCK_SKEW, Action, CheckedVerdict, Problem, Verdict, differences, has_form
-from svc_client.types import JwkBody
+from svc_client.errors import unexpected
+from svc_client.json_text import parsed
 
 TYPE = "svc-verdict+jwt"
+KEY_BYTES = 32
 _TEXTS = ("aud", "jti", "environment")
 KEYS_VALID_S = 3600
 """For how long published keys are kept."""
@@ -62,10 +63,22 @@ class KeyRing:
             return True
         return kid not in self._keys and now_s - self._read_at_s >= READ_AGAIN_S
 
-    def put(self, keys: list[JwkBody], now_s: float) -> None:
-        """Keep what was read in place of what is kept."""
-        self._keys = {key["kid"]: _decoded(key["x"]) for key in keys if (key["kty"], key["crv"]) == ("OKP", "Ed25519")}
-        self._read_at_s = now_s
+    def put(self, keys: object, now_s: float) -> None:
+        """Keep what was read in place of what is kept. Raises `ApiError` where it has not the form of keys; one of
+        another kind is left out.
+        """
+        if not isinstance(keys, list):
+            raise unexpected(200)
+        found: dict[str, bytes] = {}
+        for key in cast("list[object]", keys):
+            fields = cast("dict[str, object]", key) if isinstance(key, dict) else {}
+            kty, crv, kid, x = (fields.get(name) for name in ("kty", "crv", "kid", "x"))
+            if not (isinstance(kty, str) and isinstance(crv, str) and isinstance(kid, str) and isinstance(x, str)):
+                raise unexpected(200)
+            content = _decoded_or_none(x)
+            if (kty, crv) == ("OKP", "Ed25519") and content is not None and len(content) == KEY_BYTES:
+                found[kid] = content
+        self._keys, self._read_at_s = found, now_s
 
     def check(self, token: object, expected: Expected) -> CheckedVerdict:
         """Every check but that of the first use."""
@@ -90,9 +103,9 @@ class KeyRing:
         signed, _, signature = cast("str", token).rpartition(".")
         try:
             Ed25519PublicKey.from_public_bytes(key).verify(_decoded(signature), signed.encode())
+            claims = parsed(_decoded(signed.partition(".")[2]))
         except (InvalidSignature, ValueError):
             return None
-        claims = json.loads(_decoded(signed.partition(".")[2]))
         return cast("Verdict", claims) if has_form(claims, texts=_TEXTS, integers=("iat", "exp")) else None
 
 
@@ -107,11 +120,14 @@ def key_id(token: object) -> str | None:
     if not isinstance(token, str) or not token.isascii() or token.count(".") != 2:
         return None
     try:
-        header: Any = json.loads(_decoded(token.partition(".")[0]))
-        kid = header["kid"]
-        is_verdict = header["alg"] == "EdDSA" and header["typ"] == TYPE
-    except (ValueError, TypeError, KeyError, RecursionError):
+        header: Any = parsed(_decoded(token.partition(".")[0]))
+    except ValueError:
         return None
+    if not isinstance(header, dict):
+        return None
+    fields = cast("dict[str, object]", header)
+    kid = fields.get("kid")
+    is_verdict = fields.get("alg") == "EdDSA" and fields.get("typ") == TYPE and "crit" not in fields
     return kid if is_verdict and isinstance(kid, str) else None
 
 
@@ -123,3 +139,10 @@ def _decoded(text: str) -> bytes:
     if base64.urlsafe_b64encode(content).rstrip(b"=").decode() != text:
         raise ValueError("not in the spelling of base64url")
     return content
+
+
+def _decoded_or_none(text: str) -> bytes | None:
+    try:
+        return _decoded(text)
+    except ValueError:
+        return None

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 from svc_client.errors import WebhookError
+from svc_client.json_text import parsed, whole
 
 TOLERANCE_S = 300
 MAX_DIGITS = 12
@@ -54,13 +54,20 @@ def verify_webhook(
     if not any(hmac.compare_digest(one, part) for one in expected for part in parts):
         raise WebhookError("the signature is by none of the secrets")
     try:
-        event: WebhookEvent = json.loads(body)
-        version = event["version"]
-    except (ValueError, TypeError, KeyError) as error:
+        event = parsed(body)
+    except ValueError as error:
         raise WebhookError("the body is no event") from error
-    if version != VERSION:
+    if not _has_form(event):
         raise WebhookError(f"the body is no event of version {VERSION}")
-    return event
+    return cast("WebhookEvent", event)
+
+
+def _has_form(event: object) -> bool:
+    if not isinstance(event, dict):
+        return False
+    fields = cast("dict[str, Any]", event)
+    texts = all(isinstance(fields.get(name), str) and fields[name] for name in ("id", "type"))
+    return texts and whole(fields.get("version")) == VERSION and isinstance(fields.get("data"), dict)
 
 
 def _signature(secret: str, timestamp: str, body: bytes) -> bytes:

@@ -109,7 +109,7 @@ def filters_of(listed: Listed, subject_id: str) -> Filters:
 
 
 def has_events(snapshot: Snapshot, number: int, listed: Listed, subject_id: str) -> bool:
-    """Return whether an account or a visitor of the organization has any event, in whatever environment."""
+    """Return whether an account or a visitor of the organization has any event, in any environment."""
     filters = filters_of(listed, subject_id)
     found = (
         place

@@ -136,14 +136,19 @@ def read_each(
     snapshot: Snapshot, wanted: Sequence[ChangePlace], scope: Scope, oldest_ms: int
 ) -> Iterator[Change | None]:
     """Yield the change at each of these places; `None` for a new event that is gone, or that arrived before `oldest_ms`
-    (Unix ms).
+    (Unix ms). An event that was updated several times is read once.
     """
+    updated: dict[UUID, _Updated] = {}
     for each in wanted:
-        yield (
-            _noted(snapshot, each, scope, oldest_ms)
-            if isinstance(each, NotedChange)
-            else _created(snapshot, each, oldest_ms)
-        )
+        if not isinstance(each, NotedChange):
+            yield _created(snapshot, each, oldest_ms)
+            continue
+        found = _Updated()
+        if each.type == "event.updated":
+            if each.request_id not in updated:
+                updated[each.request_id] = _updated(snapshot, each.request_id, scope, oldest_ms)
+            found = updated[each.request_id]
+        yield Change(each.place, each.type, each.made_at_ms, each.request_id, *found)
 
 
 def _created(snapshot: Snapshot, position: FeedPosition, oldest_ms: int) -> Change | None:
@@ -153,29 +158,32 @@ def _created(snapshot: Snapshot, position: FeedPosition, oldest_ms: int) -> Chan
     return None
 
 
-def _noted(snapshot: Snapshot, noted: NotedChange, scope: Scope, oldest_ms: int) -> Change:
-    change = Change(noted.place, noted.type, noted.made_at_ms, noted.request_id, None)
-    if noted.type == "event.erased":
-        return change
-    raw_id = noted.request_id.bytes
+class _Updated(NamedTuple):
+    """An event that was updated, as it is now: see `Change`."""
+
+    event: EventMatch | UnreadableEvent | None = None
+    labeled: Labeled | None = None
+
+
+def _updated(snapshot: Snapshot, request_id: UUID, scope: Scope, oldest_ms: int) -> _Updated:
     try:
-        event = snapshot.get(EVENTS, scope.number, raw_id)
+        event = snapshot.get(EVENTS, scope.number, request_id.bytes)
         if event is None:
-            return _without_event(snapshot, change, scope)
+            return _without_event(snapshot, request_id, scope)
     except CorruptionError as error:
-        return change._replace(event=UnreadableEvent(noted.request_id, error))
+        return _Updated(UnreadableEvent(request_id, error))
     if event.occurred_at_ms < oldest_ms:
-        return change._replace(labeled=Labeled(event.label, event.label_reason))
-    return change._replace(event=EventMatch(noted.request_id, event))
+        return _Updated(labeled=Labeled(event.label, event.label_reason))
+    return _Updated(EventMatch(request_id, event))
 
 
-def _without_event(snapshot: Snapshot, change: Change, scope: Scope) -> Change:
-    """Return an update of an event that is not there: erased, deleted by its age, or hidden by a corrupt row."""
-    raw_id = change.request_id.bytes
+def _without_event(snapshot: Snapshot, request_id: UUID, scope: Scope) -> _Updated:
+    """Return what is known of an updated event that is not there: erased, too old, or hidden by a corrupt row."""
+    raw_id = request_id.bytes
     if is_indexed(snapshot, scope, (made_at_ms(raw_id), raw_id)):
-        hidden = CorruptionError(f"the event {change.request_id} is missing, but the index has it")
-        return change._replace(event=UnreadableEvent(change.request_id, hidden))
+        hidden = CorruptionError(f"the event {request_id} is missing, but the index has it")
+        return _Updated(UnreadableEvent(request_id, hidden))
     found = find_outcome(snapshot, scope.number, raw_id)
     if found is None:
-        return change
-    return change._replace(labeled=Labeled(found.outcome.facts.label, found.outcome.facts.label_reason))
+        return _Updated()
+    return _Updated(labeled=Labeled(found.outcome.facts.label, found.outcome.facts.label_reason))

@@ -10,6 +10,7 @@ from svc.features.changes import jobs as changes
 from svc.features.changes.bodies import ChangesAnswer, ListChangesQuery, change_body
 from svc.features.changes.jobs import Change, ChangePlace
 from svc.features.feed.feed import BEGINNING, Feed, feed_cursor, read_feed_cursor
+from svc.features.feed.jobs import oldest_shown_ms
 from svc.features.feed.pages import Source
 from svc.features.feed.routes import feed_pages
 from svc.http.change import caller_of
@@ -39,7 +40,8 @@ async def list_changes(services: Services, call: Call) -> ChangesAnswer | Refusa
     after = BEGINNING if text is None else read_feed_cursor(text, cursors, "changes")
     if after is None:
         return invalid("after", "invalid_cursor", "query")
-    feed = Feed(after, EVERYTHING, query.limit, call.at_ms - services.event_retention_ms)
+    bound = partial(oldest_shown_ms, number=number, now_ms=call.at_ms, retention_ms=services.event_retention_ms)
+    feed = Feed(after, EVERYTHING, query.limit, await services.store.query(bound))
     scope = Scope(number, ENVIRONMENTS.index(environment))
 
     async def read(places: Sequence[ChangePlace]) -> list[Any]:

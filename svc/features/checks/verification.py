@@ -31,7 +31,7 @@ class Verification(StrEnum):
 
 def faults(store: ReadOnlyStore, snapshot: Snapshot, how: Verification, steps: Steps) -> Iterator[str]:
     """Yield a sentence for each fault in a store; `snapshot` is the state to verify. The pages are checked first, since
-    LMDB ends a process that follows a corrupt one. `steps` is told the progress.
+    LMDB ends a process that follows a corrupt one. Progress is reported to `steps`.
     """
     corrupt = store.corrupt_pages(steps)
     if corrupt:

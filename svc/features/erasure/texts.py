@@ -1,16 +1,17 @@
-"""Erasure of an id from what people wrote: notes of list entries and notes about visitors and accounts (decisions 7.6,
-11.6).
+"""Erasure of an id from what people wrote: notes of list entries, of proposals of rules, and about visitors and
+accounts (decisions 7.6, 11.6); and saved views.
 
-The last step of an erasure leaves a row in `text_erasures`; each further step reads `STEP_LOOKS` notes at most, masks
+The last step of an erasure leaves a row in `text_erasures`; each further step reads `STEP_LOOKS` rows at most, masks
 the id where it stands as a word of its own, and keeps where it came to, so that retention ends what an interruption has
-begun. Rules and names of lists decide something, or are named by what does: they stay as they are, and
+begun. A view that names the id is deleted: without that value it would be another view. Rules, also those
+of a proposal, and names of lists decide something, or are named by what does: they stay as they are, and
 `remaining_texts` tells which ones name the id.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, Final
 
@@ -23,7 +24,11 @@ from svc.features.lists.tables import LIST_ENTRIES
 from svc.features.reviews.queries import subject_stem
 from svc.features.reviews.reviews import Note
 from svc.features.reviews.tables import NOTES
-from svc.features.rules.tables import RULESETS
+from svc.features.rules.proposals import Proposal
+from svc.features.rules.ruleset import Rule
+from svc.features.rules.tables import RULE_PROPOSALS, RULESETS
+from svc.features.views.tables import SAVED_VIEWS
+from svc.features.views.views import View
 from svc.identify.model import SUBJECTS, Subject
 from svc.identify.records import TextErasure
 from svc.identify.velocity.counts import KINDS
@@ -33,7 +38,8 @@ from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.steps import STEP_LOOKS, STEP_ROWS
 
 MASK: Final = "[erased]"
-_TABLES: Final[tuple[Table[Any], ...]] = (LIST_ENTRIES, NOTES)
+_TABLES: Final[tuple[Table[Any], ...]] = (LIST_ENTRIES, NOTES, SAVED_VIEWS, RULE_PROPOSALS)
+"""Their places are stored: append tables, never reorder."""
 
 
 def begin_texts(transaction: Transaction, number: int, subject: Subject, subject_id: str) -> bool:
@@ -58,40 +64,46 @@ def _continue(transaction: Transaction, number: int, stem: tuple[int, int]) -> b
     erasure = transaction.get(TEXT_ERASURES, number, *stem)
     if erasure is None:
         return True
-    read = masked = 0
-    pattern, needle = _word(erasure.text), erasure.text.encode()
+    read = changed = 0
+    subject, needle = SUBJECTS[stem[0]], erasure.text.encode()
     for place in range(erasure.table, len(_TABLES)):
         table = _TABLES[place]
         start = table.key.unpack(erasure.next_key) if erasure.next_key and place == erasure.table else (number,)
         rows = list(islice(transaction.stored(table, start, (number + 1,)), STEP_LOOKS - read))
         for raw, stored in rows:
-            if read == STEP_LOOKS - 1 or masked == STEP_ROWS // 2:
+            if read == STEP_LOOKS - 1 or changed == STEP_ROWS // 2:
                 transaction.put(TEXT_ERASURES, (number, *stem), TextErasure(erasure.text, place, raw))
                 return False
             read += 1
-            masked += needle in stored and _mask(transaction, table, raw, stored, pattern)
+            changed += needle in stored and _erase(transaction, table, raw, stored, subject, erasure.text)
     transaction.delete(TEXT_ERASURES, number, *stem)
     return True
 
 
-def _mask(transaction: Transaction, table: Table[Any], raw: bytes, stored: bytes, pattern: re.Pattern[str]) -> bool:
+def _erase(
+    transaction: Transaction, table: Table[Any], raw: bytes, stored: bytes, subject: Subject, subject_id: str
+) -> bool:
+    """Take the id out of a row; return whether it was there."""
     try:
-        row: ListEntry | Note = table.decode(raw, stored)
+        row: ListEntry | Note | View | Proposal = table.decode(raw, stored)
     except CorruptionError:
         return False  # nobody can read it
-    if isinstance(row, ListEntry):
+    key, pattern = table.key.unpack(raw), _word(subject_id)
+    if isinstance(row, View):
+        return row.names(subject, subject_id) and transaction.delete(table, *key)
+    if isinstance(row, ListEntry | Proposal):
         changed = msgspec.structs.replace(row, note=pattern.sub(MASK, row.note))
     else:
         changed = msgspec.structs.replace(row, text=pattern.sub(MASK, row.text))
     if changed == row:
         return False
-    transaction.put(table, table.key.unpack(raw), changed)
+    transaction.put(table, key, changed)
     return True
 
 
 def remaining_texts(snapshot: Snapshot, number: int, subject_id: str) -> list[str]:
     """Return where the id of an erased visitor or account still stands, in words: rules whose name, note or condition
-    name it, and lists with it in their name.
+    name it, in force or proposed, and lists with it in their name.
     """
     lists = [f"list {name!r}" for name in lists_of(snapshot, number) if subject_id in name]
     return [*_rules_with(snapshot, number, _word(subject_id)), *lists]
@@ -100,9 +112,13 @@ def remaining_texts(snapshot: Snapshot, number: int, subject_id: str) -> list[st
 def _rules_with(snapshot: Snapshot, number: int, pattern: re.Pattern[str]) -> Iterator[str]:
     for place, kind in enumerate(KINDS):
         ruleset = snapshot.get(RULESETS, number, place)
-        for rule in ruleset.rules if ruleset is not None else ():
-            if any(map(pattern.search, (rule.name, rule.note, rule.condition))):
-                yield f"rule {rule.name!r} of {kind}"
+        yield from (f"rule {name!r} of {kind}" for name in _naming(ruleset.rules if ruleset else (), pattern))
+        for _, proposal in snapshot.scan(RULE_PROPOSALS, number, place):
+            yield from (f"rule {name!r} of {proposal.id} of {kind}" for name in _naming(proposal.rules, pattern))
+
+
+def _naming(rules: Iterable[Rule], pattern: re.Pattern[str]) -> Iterator[str]:
+    return (rule.name for rule in rules if any(map(pattern.search, (rule.name, rule.note, rule.condition))))
 
 
 def _word(text: str) -> re.Pattern[str]:

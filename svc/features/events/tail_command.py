@@ -17,16 +17,16 @@ import msgspec
 import trio
 
 from svc.command.data_directory import opened
-from svc.command.output import CommandError
+from svc.command.output import CommandError, settings
 from svc.features.changes import jobs as changes
 from svc.features.changes.bodies import change_body
 from svc.features.changes.jobs import ChangePlace
 from svc.features.changes.routes import CHANGES
 from svc.features.events import text as event_text
-from svc.features.events.source import Wanted, number_of, oldest_ms
+from svc.features.events.source import Wanted, number_of
 from svc.features.feed import jobs as feeds
 from svc.features.feed.feed import Feed, Which, feed_cursor, read_feed_cursor
-from svc.features.feed.jobs import FeedPosition, close
+from svc.features.feed.jobs import FeedPosition, close, oldest_shown_ms
 from svc.features.feed.pages import FEED, FeedPage, FeedPages, Source
 from svc.identify.events.listing import CursorScope, Position
 from svc.identify.index.queries import Scope
@@ -72,7 +72,7 @@ _CHANGES = _Kind("changes", CHANGES, _read_changes, change_body, event_text.chan
 
 
 class FeedOptions(NamedTuple):
-    """How a feed is read, as the command was told."""
+    """How a feed is read, by the options of the command."""
 
     cursor: str | None
     """To begin behind; `None` = with the file's, else at the time that is wanted."""
@@ -225,7 +225,8 @@ async def _pages(
     pages = FeedPages(World.real(), store, scope, kind.source, close_to)
     while True:
         at_ms = now_ms()
-        feed = Feed(after, wanted.filters, MAX_EVENTS, oldest_ms(at_ms))
+        bound = partial(oldest_shown_ms, number=number, now_ms=at_ms, retention_ms=settings().event_retention_ms())
+        feed = Feed(after, wanted.filters, MAX_EVENTS, await store.query(bound))
 
         async def read(places: Sequence[Any], feed: Feed = feed) -> list[_Row]:
             return await store.query(partial(kind.read, scope, feed, places))

@@ -19,10 +19,10 @@ import click
 import msgspec
 import trio
 
-from svc.command.output import CommandError
+from svc.command.output import CommandError, settings
 from svc.features.changes import jobs as changes
 from svc.features.changes.jobs import Change
-from svc.features.events.source import EVENTS_A_READ, Wanted, oldest_ms
+from svc.features.events.source import EVENTS_A_READ, Wanted
 from svc.features.exports.change_files import change_file
 from svc.features.exports.event_files import PARTIAL, EventFile, Form, event_file, output_file
 from svc.features.feed import jobs as feed
@@ -181,7 +181,9 @@ def _rows(
     own.
     """
     assert state.to_ms is not None
-    kept_ms = oldest_ms(World.real().now_ms())
+    now_ms, retention_ms = World.real().now_ms(), settings().event_retention_ms()
+    with store.read() as snapshot:
+        kept_ms = feed.oldest_shown_ms(snapshot, scope.number, now_ms, retention_ms)
     after: Position | None = max(Position(state.behind_ms + 1, bytes(16)), Position(kept_ms, bytes(16)))
     while after is not None:
         with store.read() as snapshot:

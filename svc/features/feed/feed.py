@@ -84,10 +84,10 @@ class Ahead(NamedTuple):
         return to_ms
 
 
-def read_feed(asked: Asked, now_ms: int, scope: CursorScope, retention_ms: int) -> Feed | Refusal:
+def read_feed(asked: Asked, now_ms: int, scope: CursorScope, oldest_ms: int) -> Feed | Refusal:
     """Check the parameters of a list of events with `order=oldest`: `422 invalid_window` for its beginning, `422
-    validation_error` for the others, those included that a feed does not have. `retention_ms`: for how long events are
-    readable; a cursor that is older goes on with the oldest event.
+    validation_error` for the others, those included that a feed does not have. `oldest_ms`: when the oldest
+    event arrived that the feed has; a cursor that is older goes on with it.
     """
     refused = _refused(asked)
     if refused is not None:
@@ -95,7 +95,6 @@ def read_feed(asked: Asked, now_ms: int, scope: CursorScope, retention_ms: int) 
     filters = read_filters(asked)
     if isinstance(filters, Refusal):
         return filters
-    oldest_ms = now_ms - retention_ms
     after: Position | None = BEGINNING
     if asked.after is not None:
         after = read_feed_cursor(asked.after, scope)

@@ -19,9 +19,9 @@ from svc.identify.index.forward_queries import SearchForward
 from svc.identify.index.queries import LAST, Scope, Search, just_above
 from svc.identify.queries import events
 from svc.identify.queries.events import KEYS_OF_A_LOOK, MAX_KEYS, EventMatch, EventPosition, UnreadableEvent, in_looks
-from svc.identify.tables import FEED_CLOSED, LATE_EVENTS
+from svc.identify.tables import FEED_CLOSED, LATE_EVENTS, RETENTION_PASSES
 from svc.kernel.store.snapshot import Snapshot, Transaction
-from svc.kernel.values.ids import made_at_ms
+from svc.kernel.values.ids import HOUR_MS, made_at_ms
 
 
 def closed_to_ms(snapshot: Snapshot, scope: Scope) -> int:
@@ -49,6 +49,10 @@ def _newest(snapshot: Snapshot, scope: Scope, start: Position, beyond: tuple[int
     """Return the arrival of the newest event from `start` to before `beyond`; `None` if there is none."""
     found = next(iter(Search(snapshot, scope, (), start, beyond)), None) if start < beyond else None
     return None if found is None else found.arrival_ms
+
+
+DOUBTED_MS = 30 * HOUR_MS
+"""Retention passes over an organization every six hours, and not by a clock that has jumped ahead by a day."""
 
 
 class FeedPosition(NamedTuple):
@@ -112,6 +116,19 @@ def scan_positions(
         return positions(snapshot, scope, filters, after, to_ms, limit, KEYS_OF_A_LOOK)
 
     return in_looks(look, lambda row: row.of.position, after, count)
+
+
+def oldest_shown_ms(snapshot: Snapshot, number: int, now_ms: int, retention_ms: int) -> int:
+    """Return when the oldest event arrived that a feed of the organization has, in Unix ms. `retention_ms`: how long
+    events are readable.
+
+    A clock by which retention would delete nothing hides nothing either (decisions 17.3): what a cursor passed over
+    would be there again, and never be read, once the clock is right.
+    """
+    made = snapshot.get(RETENTION_PASSES, number)
+    believed_ms = 0 if made is None else made.began_at_ms
+    is_doubted = believed_ms > 0 and now_ms - believed_ms > DOUBTED_MS
+    return (believed_ms if is_doubted else now_ms) - retention_ms
 
 
 def read_each(

@@ -33,7 +33,8 @@ async def page_of_feed(
     """
     number = call.organization.number
     cursors = CursorScope(services.webhooks.cursors_key, number, environment)
-    feed = read_feed(asked, call.at_ms, cursors, services.event_retention_ms)
+    bound = partial(feeds.oldest_shown_ms, number=number, now_ms=call.at_ms, retention_ms=services.event_retention_ms)
+    feed = read_feed(asked, call.at_ms, cursors, await services.store.query(bound))
     if isinstance(feed, Refusal):
         return feed
 

@@ -232,7 +232,7 @@ def _notify(
     number, raw_id = submission.organization, submission.request_id.bytes
     notify, trace = submission.notify, submission.trace
     reviewed = open_review(
-        transaction, number, raw_id, event, submission.at_ms, raw_id, notify=notify, told=queues, trace=trace
+        transaction, number, raw_id, event, submission.at_ms, raw_id, notify=notify, notified=queues, trace=trace
     )
     return tuple(sorted({*queues, *reviewed.queues}))
 

@@ -20,7 +20,7 @@ K = TypeVar("K", str, int)
 
 Kind = Literal["signals", "groups", "rules", "levels"]
 KINDS: Final[tuple[Kind, ...]] = ("signals", "groups", "rules", "levels")
-"""What performance is told of."""
+"""What performance is measured of."""
 _Z: Final = 1.959963984540054
 """Of 95 %: the 0.975 quantile of the normal distribution."""
 

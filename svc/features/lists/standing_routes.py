@@ -11,14 +11,15 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from svc.features.lists.bodies import EntryBody, entry_row
-from svc.features.lists.lists import FIRST_LISTS, LONGEST_TAG, canonical
-from svc.features.lists.queries import find_entry, named_list
+from svc.features.lists.lists import FIRST_LISTS, LONGEST_TAG, ListKind, canonical
+from svc.features.lists.queries import find_entry, find_list, named_list
 from svc.features.lists.standing import Effect, ListEffect, list_effects
 from svc.features.rules.jobs import ruleset_in_force
 from svc.http.route import Call, Route, Services, console_route
 from svc.identify.velocity.counts import EnvironmentKind
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.fields import A_LIST_ID, about, id_form
+from svc.kernel.values.refusals import Refusal, invalid
 
 
 class StandingQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -117,10 +118,17 @@ class StandingsQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
 
     visitors: Annotated[_Values, about("Ids of visitors.", ["0qppzPLvL54VURDkQrfS"])] = ()
     accounts: Annotated[_Values, about("Ids of accounts.", ["user-8271"])] = ()
+    list_id: (
+        Annotated[
+            str,
+            about("Id of the only list that is asked; of those of blocked and trusted ones when left out.", A_LIST_ID),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 class StandingEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """An entry of one of the lists that every organization has."""
+    """An entry of a list."""
 
     list_id: Annotated[str, about("Id of its list.", A_LIST_ID, form=id_form("lst_"))]
     list: Annotated[str, about("Name of its list.", "blocked_visitors")]
@@ -130,30 +138,33 @@ class StandingEntry(msgspec.Struct, frozen=True, kw_only=True):
 class StandingsBody(msgspec.Struct, frozen=True, kw_only=True):
     """The entries of some visitors and accounts."""
 
-    entries: Annotated[tuple[StandingEntry, ...], about("Those of blocked and trusted visitors and accounts.")]
+    entries: Annotated[tuple[StandingEntry, ...], about("Of each list, in the order of the question.")]
 
 
-async def read_standings(services: Services, call: Call) -> StandingsBody:
-    """`POST /console/api/standing`: the entries of some visitors and accounts."""
+async def read_standings(services: Services, call: Call) -> StandingsBody | Refusal:
+    """`POST /console/api/standing`: the entries of some visitors and accounts. `422` (`invalid_value`) for a list that
+    does not exist.
+    """
     body: StandingsQuestion = call.body
     number = call.organization.number
-    asked = {"visitor": body.visitors, "account": body.accounts}
+    asked: dict[ListKind, tuple[str, ...]] = {"visitor": body.visitors, "account": body.accounts}
 
-    def read(snapshot: Snapshot) -> tuple[StandingEntry, ...]:
-        lists = [named_list(snapshot, number, name) for name, kind in FIRST_LISTS.items() if kind in asked]
-        found = [
-            (each, find_entry(snapshot, number, each, value, call.at_ms))
-            for each in lists
-            if each is not None
-            for value in asked[each.kind]
-        ]
-        return tuple(
-            StandingEntry(list_id=each.id, list=each.name, entry=entry_row(entry))
-            for each, entry in found
-            if entry is not None
-        )
+    def read(snapshot: Snapshot) -> StandingsBody | Refusal:
+        if body.list_id is UNSET:
+            lists = [named_list(snapshot, number, name) for name, kind in FIRST_LISTS.items() if kind in asked]
+        else:
+            lists = [find_list(snapshot, number, body.list_id)]
+        found: list[StandingEntry] = []
+        for each in lists:
+            if each is None:
+                return invalid("list_id", "invalid_value")
+            for value in asked.get(each.kind, ()):
+                entry = find_entry(snapshot, number, each, value, call.at_ms)
+                if entry is not None:
+                    found.append(StandingEntry(list_id=each.id, list=each.name, entry=entry_row(entry)))
+        return StandingsBody(entries=tuple(found))
 
-    return StandingsBody(entries=await services.store.query(read))
+    return await services.store.query(read)
 
 
 ROUTES: tuple[Route, ...] = (
@@ -174,7 +185,7 @@ ROUTES: tuple[Route, ...] = (
         method="POST",
         path="/standing",
         summary="Read the entries of some visitors and accounts",
-        description="In the lists of blocked and trusted ones; at most 100 of each.",
+        description="In the lists of blocked and trusted ones, or in one list; at most 100 of each.",
         handler=read_standings,
         needs="read",
         body=StandingsQuestion,

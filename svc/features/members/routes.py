@@ -200,12 +200,14 @@ async def read_invitation(services: Services, call: Call) -> InvitationBody | Re
     if refusal is not None:
         return refusal
 
+    hashed = digest(services.policy.pepper, body.token)
+
     def find(snapshot: Snapshot) -> InvitationBody | Refusal:
-        found = _find_invited(snapshot, body.token, digest(services.policy.pepper, body.token), call.at_ms)
+        found = _find_invited(snapshot, body.token, hashed, call.at_ms)
         if isinstance(found, Refusal):
             return found
         organization, member = found
-        invitation = snapshot.get(INVITATIONS, organization.number, digest(services.policy.pepper, body.token))
+        invitation = snapshot.get(INVITATIONS, organization.number, hashed)
         assert invitation is not None, "it was found in this snapshot"
         expires_at = timestamp(invitation.expires_at_ms)
         return body_of(InvitationBody, member, organization=organization.name, expires_at=expires_at)

@@ -23,7 +23,16 @@ from svc.features.reviews.queries import (
     subject_digest,
     subject_stem,
 )
-from svc.features.reviews.reviews import MAX_NOTES, MAX_TOLD, REVIEW_MS, Note, Review, case_of, review_of, review_row
+from svc.features.reviews.reviews import (
+    MAX_NOTES,
+    MAX_NOTIFIED,
+    REVIEW_MS,
+    Note,
+    Review,
+    case_of,
+    review_of,
+    review_row,
+)
 from svc.features.reviews.tables import NOTES, OPEN_CASES, OPEN_REVIEWS, REVIEWS, SUBJECT_REVIEWS
 from svc.features.rules.jobs import facts_now
 from svc.features.rules.ruleset import Facts
@@ -56,7 +65,7 @@ class Reviewed(NamedTuple):
     is_new: bool = False
 
 
-def open_review(  # noqa: PLR0913  what is told, and to whom
+def open_review(  # noqa: PLR0913  what is sent, and to whom
     transaction: Transaction,
     number: int,
     request_id: bytes,
@@ -66,11 +75,11 @@ def open_review(  # noqa: PLR0913  what is told, and to whom
     opened_by: str | None = None,
     *,
     notify: bool = True,
-    told: Sequence[EndpointKey] = (),
+    notified: Sequence[EndpointKey] = (),
     trace: TraceContext | None = None,
 ) -> Reviewed:
     """Return the open review of the visitor and account of an event; create it for this event if there is none.
-    `entropy`: random bytes for its id; `notify`: whether to send webhooks about it, with the `trace`; `told`: see
+    `entropy`: random bytes for its id; `notify`: whether to send webhooks about it, with the `trace`; `notified`: see
     `enqueue_about`.
     """
     raw_id = transaction.get(OPEN_CASES, number, case_of(event.environment, event.verdict.visitor_id, event.account_id))
@@ -80,7 +89,7 @@ def open_review(  # noqa: PLR0913  what is told, and to whom
     for table, key in _rows_of(number, review):
         value: Any = review if table is REVIEWS else review.raw_id if table is OPEN_CASES else b""
         transaction.put(table, key, value)
-    queues = _tell(transaction, number, "review.opened", review, now_ms, trace, told) if notify else ()
+    queues = _notify(transaction, number, "review.opened", review, now_ms, trace, notified) if notify else ()
     return Reviewed(review, queues, is_new=True)
 
 
@@ -133,7 +142,7 @@ def close_review(
     transaction.put(REVIEWS, (number, review.raw_id), closed)
     transaction.delete(OPEN_REVIEWS, number, review.raw_id)
     transaction.delete(OPEN_CASES, number, review.case)
-    return Reviewed(closed, _tell(transaction, number, "review.closed", closed, now_ms, closing.trace))
+    return Reviewed(closed, _notify(transaction, number, "review.closed", closed, now_ms, closing.trace))
 
 
 def reopen_review(
@@ -147,7 +156,7 @@ def reopen_review(
 ) -> Reviewed | Refusal:
     """Open a closed review again; its label stays until it is closed the next time, on its event too. Refusals: `404
     not_found`, `409 review_open` if it or another one of its visitor and account is open, `429 rate_limited` after
-    `MAX_TOLD` changes within 30 days.
+    `MAX_NOTIFIED` changes within 30 days.
     """
     review = find_review(transaction, number, review_id)
     if review is None:
@@ -155,21 +164,22 @@ def reopen_review(
     if review.closed_at_ms is None or transaction.has(OPEN_CASES, number, review.case):
         return Refusal("review_open")
     at_ms = max(now_ms, review.closed_at_ms + 1)  # webhooks of one review have ids by the time
-    told_ms = tuple(each for each in review.told_ms if each > now_ms - RETENTION_MS)
-    if len(told_ms) >= MAX_TOLD:
-        return Refusal("rate_limited", retry_after_s=3600, explanation=_TOO_OFTEN)
+    notified_ms = tuple(each for each in review.notified_ms if each > now_ms - RETENTION_MS)
+    if len(notified_ms) >= MAX_NOTIFIED:
+        wait_ms = notified_ms[-MAX_NOTIFIED] + RETENTION_MS - now_ms
+        return Refusal("rate_limited", retry_after_s=-(-wait_ms // 1000), explanation=_TOO_OFTEN)
     reopened = msgspec.structs.replace(
         review,
         closed_at_ms=None,
         closed_by=None,
         reopened_at_ms=at_ms,
         reopened_by=reopened_by,
-        told_ms=(*told_ms, review.closed_at_ms, at_ms),
+        notified_ms=(*notified_ms, review.closed_at_ms, at_ms),
     )
     for table, key in _rows_of(number, reopened):
         value: Any = reopened if table is REVIEWS else reopened.raw_id if table is OPEN_CASES else b""
         transaction.put(table, key, value)
-    return Reviewed(reopened, _tell(transaction, number, "review.opened", reopened, at_ms, trace))
+    return Reviewed(reopened, _notify(transaction, number, "review.opened", reopened, at_ms, trace))
 
 
 _TOO_OFTEN = "This review was closed and opened again too often within 30 days."
@@ -179,14 +189,14 @@ def _unchangeable(review: Review | None) -> Refusal | None:
     return Refusal("review_closed") if review is not None and review.state == "closed" else None
 
 
-def _tell(
+def _notify(
     transaction: Transaction,
     number: int,
     event_type: EventType,
     review: Review,
     at_ms: int,
     trace: TraceContext | None,
-    told: Sequence[EndpointKey] = (),
+    notified: Sequence[EndpointKey] = (),
 ) -> tuple[EndpointKey, ...]:
     environment = webhook_environment(review.environment)
     event_id = derived_event_id(event_type, review.raw_id, at_ms)
@@ -197,7 +207,7 @@ def _tell(
 
     row = review_row(review)
     return enqueue_about(
-        transaction, number, event_id, event_type, environment, row, at_ms, facts, told=told, trace=trace
+        transaction, number, event_id, event_type, environment, row, at_ms, facts, notified=notified, trace=trace
     )
 
 
@@ -206,12 +216,12 @@ def webhook_event_ids(review: Review) -> Iterator[bytes]:
     yield derived_event_id("review.opened", review.raw_id, review.opened_at_ms).bytes
     if review.closed_at_ms is not None:
         yield derived_event_id("review.closed", review.raw_id, review.closed_at_ms).bytes
-    for at_ms in review.told_ms:
-        for event_type in _TOLD:
+    for at_ms in review.notified_ms:
+        for event_type in _NOTIFIED:
             yield derived_event_id(event_type, review.raw_id, at_ms).bytes
 
 
-_TOLD: tuple[EventType, ...] = ("review.closed", "review.opened")
+_NOTIFIED: tuple[EventType, ...] = ("review.closed", "review.opened")
 
 
 def review_rows(number: int, review: Review) -> Iterator[tuple[Table[Any], tuple[Any, ...]]]:
@@ -294,7 +304,7 @@ def add_note(
     if count_notes(transaction, number, subject, subject_id) >= MAX_NOTES:
         return Refusal("note_limit")
     note = Note(id=ordered_id("note", now_ms, entropy), text=text, created_at_ms=now_ms, author=author)
-    raw_id = raw_ordered_id(note.id)
+    raw_id = raw_ordered_id("note", note.id)
     assert raw_id is not None
     transaction.put(NOTES, (number, *subject_stem(number, subject, subject_id), raw_id), note)
     return note
@@ -304,7 +314,7 @@ def delete_note(
     transaction: Transaction, number: int, subject: Subject, subject_id: str, note_id: str
 ) -> Refusal | None:
     """Delete a note about a visitor or an account; `404 not_found` if there is no such note."""
-    raw_id = raw_ordered_id(note_id) if note_id.startswith("note_") else None
+    raw_id = raw_ordered_id("note", note_id)
     if raw_id is None or not transaction.delete(NOTES, number, *subject_stem(number, subject, subject_id), raw_id):
         return Refusal("not_found")
     return None

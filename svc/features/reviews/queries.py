@@ -38,7 +38,7 @@ def subject_stem(number: int, subject: Subject, subject_id: str) -> tuple[int, i
 
 def find_review(snapshot: Snapshot, number: int, review_id: str) -> Review | None:
     """Return a review of the organization by its id; `None` if there is none."""
-    raw_id = raw_ordered_id(review_id) if review_id.startswith("rev_") else None
+    raw_id = raw_ordered_id("rev", review_id)
     return None if raw_id is None else snapshot.get(REVIEWS, number, raw_id)
 
 

@@ -26,7 +26,7 @@ NOTE_MS: Final = 400 * DAY_MS
 """How long a note is kept."""
 LONGEST_NOTE: Final = 2000
 """Characters, also of the note of a review."""
-MAX_TOLD: Final = 20
+MAX_NOTIFIED: Final = 20
 """Times of closing and opening again within 30 days: their webhooks are erased in one step."""
 MAX_NOTES: Final = 100
 """Of a visitor or an account."""
@@ -62,8 +62,8 @@ class Review(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     reopened_at_ms: int | None = None
     """When it was last opened again."""
     reopened_by: str | None = None
-    told_ms: tuple[int, ...] = ()
-    """When webhooks told that it was closed, and opened again, before the last closing; those of 30 days."""
+    notified_ms: tuple[int, ...] = ()
+    """When it was closed, and opened again, before the last closing, each with a webhook; those of 30 days."""
 
     @property
     def state(self) -> ReviewState:

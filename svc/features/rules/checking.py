@@ -8,7 +8,7 @@ before (`conditions.compile_once`).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from svc.features.rules.language.conditions import OVER_BUDGET, Condition, compile_once
 from svc.features.rules.language.cost import BUDGET, FILTER_BUDGET, UNITS_A_MS, fetched_units, in_ms
@@ -20,6 +20,9 @@ from svc.kernel.values.refusals import Detail, Issue, Refusal
 
 ListPrefixes = Mapping[str, int]
 """Name of a list of the organization -> prefix lengths of addresses that it has, of one version; 0 of other lists."""
+MAX_DRAFTED_RULES: Final = MAX_RULES * 8 // 10
+DRAFT_BUDGET: Final = BUDGET * 8 // 10
+"""To which somebody who saves rules that decide nothing may bring a ruleset: an admin can always add rules."""
 
 
 class _Problem(NamedTuple):
@@ -49,6 +52,31 @@ def check_rules(rules: Sequence[tuple[str | None, Rule]], ids: Collection[str], 
                 faults.append(Detail(f"{where}.condition", problem.issue, "body"))
                 explained.append(f"{where}.condition: {problem.words}")
     return Refusal("validation_error", tuple(faults), explanation="; ".join(explained)) if faults else None
+
+
+def check_drafts(rules: Sequence[Rule], in_force: Sequence[Rule], lists: ListPrefixes) -> Refusal | None:
+    """Return why somebody who saves rules that decide nothing may not save this ruleset, which was checked: it would
+    grow beyond the number of rules or the cost that leave some to an admin. `None` if it may be saved.
+    """
+    if len(rules) > max(MAX_DRAFTED_RULES, len(in_force)):
+        why = f"your role may bring the ruleset to {MAX_DRAFTED_RULES} rules: the others are an admin's"
+        return Refusal("validation_error", (Detail("rules", "too_long", "body"),), explanation=f"rules: {why}")
+    units = _units(rules, lists)
+    if units > max(DRAFT_BUDGET, _units(in_force, lists)):
+        most = f"your role may bring the ruleset to {in_ms(DRAFT_BUDGET)} ms of an event"
+        why = f"{most}, and it could take {in_ms(units)}: the rest is an admin's"
+        return Refusal("validation_error", (Detail("rules", "too_expensive", "body"),), explanation=f"rules: {why}")
+    return None
+
+
+def _units(rules: Sequence[Rule], lists: ListPrefixes) -> int:
+    """Return what a ruleset may cost, without rules that are off and those that could not be saved again."""
+    budget = _Budget(lists)
+    for rule in rules:
+        found = _compiled(rule.condition, lists)
+        if rule.mode != "off" and isinstance(found, Condition):
+            budget.add(found)
+    return budget.units
 
 
 def filter_problem(condition: str, lists: ListPrefixes) -> tuple[Issue, str] | None:
@@ -86,12 +114,21 @@ class _Budget:
         self._asked: dict[str, int] = {}
         self._is_over = False
 
-    def goes_over(self, condition: Condition) -> int | None:
-        """Count a rule; return what all cost, in units, if this is the first that goes beyond `BUDGET`."""
+    @property
+    def units(self) -> int:
+        """What all cost."""
+        return self._units + fetched_units(self._names, self._asked)
+
+    def add(self, condition: Condition) -> None:
+        """Count a rule."""
         self._units += condition.units
         self._names |= condition.names
         self._asked |= {name: self._lists[name] for name in condition.lists}
-        units = self._units + fetched_units(self._names, self._asked)
+
+    def goes_over(self, condition: Condition) -> int | None:
+        """Count a rule; return what all cost, in units, if this is the first that goes beyond `BUDGET`."""
+        self.add(condition)
+        units = self.units
         if self._is_over or units <= BUDGET:
             return None
         self._is_over = True

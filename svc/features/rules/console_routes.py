@@ -37,7 +37,7 @@ from svc.features.rules.routes import (
     compile_rules,
     given_rules,
 )
-from svc.features.rules.ruleset import MAX_RULES, Ruleset
+from svc.features.rules.ruleset import Ruleset
 from svc.http.route import Call, Route, Services, console_route
 from svc.identify.events.event_row import DecisionBody, decision_body
 from svc.identify.queries.events import readable_event
@@ -90,7 +90,7 @@ class EventRule(msgspec.Struct, frozen=True, kw_only=True):
     condition: Condition
     matches: Annotated[bool | None, about("`null` where its evaluation fails.", True)]
     terms: (
-        Annotated[tuple[TermBody, ...], about("Why, from the whole condition to its parts, where it is told.")]
+        Annotated[tuple[TermBody, ...], about("Why, from the whole condition to its parts, where it is given.")]
         | UnsetType
     ) = UNSET
 
@@ -113,7 +113,7 @@ class EventRulesBody(msgspec.Struct, frozen=True, kw_only=True):
 class EventRulesQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which rules are explained beside those that match."""
 
-    rule_id: Annotated[RuleId, about("A rule whose terms are told, too.")] | UnsetType = UNSET
+    rule_id: Annotated[RuleId, about("A rule whose terms are included, too.")] | UnsetType = UNSET
 
 
 class RevisionRule(msgspec.Struct, frozen=True, kw_only=True):
@@ -301,7 +301,7 @@ async def check_rules(services: Services, call: Call) -> Refusal | None:
     query: RulesQuery = call.query
     body: PreviewBody = call.body
     number = call.organization.number
-    rules = given_rules(body.rules)[: MAX_RULES + 1]
+    rules = given_rules(body.rules)
     refusal = await compile_rules(services, number, [rule for _, rule in rules], call.at_ms)
     return refusal or await services.store.query(
         partial(checked_rules, number=number, kind=query.environment, rules=rules)

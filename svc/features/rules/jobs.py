@@ -17,7 +17,7 @@ import msgspec
 from svc.features.labels.queries import labels_of
 from svc.features.lists.lists import ListKind
 from svc.features.lists.queries import AskedLists, asked_prefixes, lists_of
-from svc.features.rules.checking import ListPrefixes, check_rules, filter_problem, unsavable
+from svc.features.rules.checking import ListPrefixes, check_drafts, check_rules, filter_problem, unsavable
 from svc.features.rules.explanation import Term, explain
 from svc.features.rules.language.conditions import known
 from svc.features.rules.language.cost import BUDGET
@@ -162,11 +162,11 @@ def explained(
     for rule in ruleset.rules:
         condition, evaluation = known(rule.condition), evaluation_of(facts, BUDGET)
         is_true = condition.ask(evaluation)
-        is_told = rule.id in (wanted, decided)
-        if is_true is True and not is_told and most:
-            is_told, most = True, most - 1
-        told = explain(rule.condition, evaluation_of(facts, BUDGET)) if is_told else None
-        found.append(ExplainedRule(rule, None if isinstance(is_true, str) else is_true, told))
+        is_explained = rule.id in (wanted, decided)
+        if is_true is True and not is_explained and most:
+            is_explained, most = True, most - 1
+        term = explain(rule.condition, evaluation_of(facts, BUDGET)) if is_explained else None
+        found.append(ExplainedRule(rule, None if isinstance(is_true, str) else is_true, term))
     return found
 
 
@@ -211,6 +211,12 @@ def checked_rules(
     """
     ids = {rule.id for rule in ruleset_in_force(snapshot, number, kind).rules}
     return check_rules(rules, ids, list_prefixes(snapshot, number))
+
+
+def checked_drafts(snapshot: Snapshot, number: int, kind: EnvironmentKind, rules: Sequence[Rule]) -> Refusal | None:
+    """Return why somebody who saves rules that decide nothing may not save this ruleset (`check_drafts`)."""
+    in_force = ruleset_in_force(snapshot, number, kind).rules
+    return check_drafts(rules, in_force, list_prefixes(snapshot, number))
 
 
 def checked_filter(snapshot: Snapshot, number: int, condition: str) -> tuple[Issue, str] | None:

@@ -1,4 +1,4 @@
-"""Proposals of rules: what somebody who may save rules that decide nothing leaves for an admin (decisions 15.1)."""
+"""Proposals of rules: draft rulesets that members submit for an admin's approval (decisions 15.1)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from svc.features.rules.jobs import checked_rules
+from svc.features.rules.jobs import checked_rules, ruleset_in_force
 from svc.features.rules.proposals import LONGEST_PROPOSAL_NOTE, MAX_PROPOSALS, Proposal
 from svc.features.rules.routes import (
     A_RULESET,
@@ -23,8 +23,8 @@ from svc.features.rules.routes import (
     RulesQuery,
     compile_rules,
     given_rules,
+    new_rule_id,
 )
-from svc.features.rules.ruleset import MAX_RULES
 from svc.features.rules.tables import RULE_PROPOSALS
 from svc.http.change import caller_of, change, member_of
 from svc.http.route import ORGANIZATION, Call, Route, Services
@@ -34,9 +34,8 @@ from svc.kernel.access.roles import may
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.values.fields import A_MEMBER_ID, Timestamp, about, id_form
 from svc.kernel.values.ordered_ids import ordered_id, raw_ordered_id
-from svc.kernel.values.refusals import Refusal
+from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.struct_fields import body_of
-from svc.world import twenty_characters
 
 _AN_ID = "prop_0qppzPLvL54VURDkQrfS"
 _Note = Annotated[
@@ -45,7 +44,7 @@ _Note = Annotated[
 
 
 class NewProposalBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The whole ruleset as somebody would have it."""
+    """A whole ruleset that is submitted for approval."""
 
     revision: Annotated[int, Meta(ge=0), about("Of the ruleset that it was made from.", 0)]
     rules: Annotated[tuple[RuleFields, ...], about("All rules, in their order, as a save takes them.", A_RULESET)]
@@ -101,33 +100,30 @@ def _row(proposal: Proposal) -> ProposalBody:
 
 
 async def propose(services: Services, call: Call) -> ProposalBody | Refusal:
-    """`POST .../rule-proposals`: `201` with the new proposal. Refused as a save is, but for its revision; `409
-    proposal_limit`.
+    """`POST .../rule-proposals`: `201` with the new proposal. Refused as a save is, but for its revision, which may be
+    an earlier one; `409 proposal_limit`.
     """
     query: RulesQuery = call.query
     body: NewProposalBody = call.body
     number, kind = call.organization.number, query.environment
-    given = given_rules(body.rules)[: MAX_RULES + 1]
+    given = given_rules(body.rules, new_rule_id(services))
     refusal = await compile_rules(services, number, [rule for _, rule in given], call.at_ms)
     if refusal is not None:
         return refusal
-    entropy = services.world.entropy
-    rules = tuple(
-        rule if sent_id is not None else msgspec.structs.replace(rule, id="rul_" + twenty_characters(entropy))
-        for sent_id, rule in given
-    )
     proposal = Proposal(
-        id=ordered_id("prop", call.at_ms, entropy(16)),
+        id=ordered_id("prop", call.at_ms, services.world.entropy(16)),
         revision=body.revision,
-        rules=rules,
+        rules=tuple(rule for _, rule in given),
         note=body.note,
         created_at_ms=call.at_ms,
         author=member_of(call),
     )
-    raw_id = raw_ordered_id(proposal.id)
+    raw_id = raw_ordered_id("prop", proposal.id)
 
     def job(transaction: Transaction) -> Proposal | Refusal:
         refusal = checked_rules(transaction, number, kind, given)
+        if body.revision > ruleset_in_force(transaction, number, kind).revision:
+            refusal = invalid("revision", "out_of_range")
         place = KINDS.index(kind)
         if refusal is None and len(_proposals(transaction, number, place)) >= MAX_PROPOSALS:
             refusal = Refusal("proposal_limit")
@@ -144,7 +140,7 @@ async def dismiss(services: Services, call: Call) -> Refusal | None:
     insufficient_role`.
     """
     query: RulesQuery = call.query
-    key = call.organization.number, KINDS.index(query.environment), raw_ordered_id(call.path["proposal_id"])
+    key = call.organization.number, KINDS.index(query.environment), raw_ordered_id("prop", call.path["proposal_id"])
 
     def job(transaction: Transaction) -> Refusal | None:
         found = None if key[2] is None else transaction.get(RULE_PROPOSALS, *key)

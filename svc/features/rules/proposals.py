@@ -1,4 +1,4 @@
-"""Proposals: rules that somebody who may not save them asks an admin to save."""
+"""Proposals: draft rulesets that members submit for an admin's approval."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LONGEST_PROPOSAL_NOTE: Final = 500
 
 
 class Proposal(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
-    """A whole ruleset as somebody would have it. Append fields with defaults, never move them."""
+    """A whole ruleset that is submitted for approval. Append fields with defaults, never move them."""
 
     id: str
     revision: int

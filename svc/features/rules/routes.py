@@ -8,7 +8,7 @@ identifications go on in between. Both have a price in the organization's allowa
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -22,7 +22,7 @@ from svc.features.accounts.queries import environments_of
 from svc.features.events.routes import newest_positions
 from svc.features.lists.standing import ruleset_warnings
 from svc.features.rules.checking import condition_warnings
-from svc.features.rules.jobs import SAVED_SINCE, checked_rules, decide_by, ruleset_in_force, save_rules
+from svc.features.rules.jobs import SAVED_SINCE, checked_drafts, checked_rules, decide_by, ruleset_in_force, save_rules
 from svc.features.rules.language.conditions import compile_once, is_valid, known
 from svc.features.rules.ruleset import MAX_RULES, Decided, Prepared, Rule, RuleMode, Ruleset, prepared
 from svc.features.rules.tables import RULESETS
@@ -204,12 +204,10 @@ async def put_rules(services: Services, call: Call) -> RulesAnswer | Refusal:
     in_force = await services.store.query(partial(ruleset_in_force, number=number, kind=kind))
     if in_force.revision != body.revision:
         return Refusal("revision_conflict", explanation=SAVED_SINCE)
-    rules = [
-        (sent(rule.id), _rule(rule, sent(rule.id) or "rul_" + twenty_characters(services.world.entropy)))
-        for rule in body.rules[: MAX_RULES + 1]
-    ]
+    rules = given_rules(body.rules, new_rule_id(services))
     kept = [rule for _, rule in rules]
-    if not may(caller.key.role, "administer") and _deciding(in_force.rules) != _deciding(kept):
+    is_draft = not may(caller.key.role, "administer")
+    if is_draft and _deciding(in_force.rules) != _deciding(kept):
         return Refusal("insufficient_role", explanation=ONLY_DRAFTS)
     refusal = await compile_rules(services, number, kept, call.at_ms)
     if refusal is not None:
@@ -217,6 +215,8 @@ async def put_rules(services: Services, call: Call) -> RulesAnswer | Refusal:
 
     def job(transaction: Transaction) -> RulesAnswer | Refusal:
         refusal = checked_rules(transaction, number, kind, rules)
+        if refusal is None and is_draft:
+            refusal = checked_drafts(transaction, number, kind, kept)
         if refusal is not None:
             return refusal
         saved = save_rules(transaction, number, kind, body.revision, kept, caller.key.id, call.at_ms)
@@ -262,7 +262,7 @@ async def preview_rules(services: Services, call: Call) -> RulesPreview | Refusa
     query: RulesQuery = call.query
     body: PreviewBody = call.body
     number, kind = call.organization.number, query.environment
-    given = given_rules(body.rules)[: MAX_RULES + 1]
+    given = given_rules(body.rules)
     rules = [rule for _, rule in given]
     refusal = await compile_rules(services, number, rules, call.at_ms)
     refusal = refusal or await services.store.query(partial(checked_rules, number=number, kind=kind, rules=given))
@@ -279,9 +279,19 @@ async def preview_rules(services: Services, call: Call) -> RulesPreview | Refusa
     return _previewed(tally, body.rules, tried, kind)
 
 
-def given_rules(rules: tuple[RuleFields, ...]) -> list[tuple[str | None, Rule]]:
-    """Return (id that was sent, rule) of rules that are only tried."""
-    return [(sent(rule.id), _rule(rule, sent(rule.id) or f"rules[{at}]")) for at, rule in enumerate(rules)]
+def given_rules(
+    rules: Sequence[RuleFields], new_id: Callable[[int], str] = "rules[{}]".format
+) -> list[tuple[str | None, Rule]]:
+    """Return (id that was sent, rule) of each, up to the first of too many. `new_id`: the id of a rule without one, by
+    its place; without it that of a rule that is only tried.
+    """
+    given = enumerate(rules[: MAX_RULES + 1])
+    return [(sent(rule.id), _rule(rule, sent(rule.id) or new_id(at))) for at, rule in given]
+
+
+def new_rule_id(services: Services) -> Callable[[int], str]:
+    """Return what gives ids to rules that are kept."""
+    return lambda _: "rul_" + twenty_characters(services.world.entropy)
 
 
 class _Tally:
@@ -409,8 +419,8 @@ ROUTES: tuple[Route, ...] = (
             "The whole ruleset, in force from the next request on: a rule that is not sent is gone, also one that the "
             "organization started with. Send the `revision` that you read: another one is `409 revision_conflict`. A "
             "condition that cannot be used is `invalid_condition`; `message` has line and column. Only admins "
-            "change active rules and their order. Where the rules could cost more than 2 ms of CPU an event, the first "
-            "that goes beyond is `too_expensive`."
+            "change active rules and their order, and use more than 80 % of what a ruleset may have. Where the rules "
+            "could cost more than 2 ms of CPU an event, the first that goes beyond is `too_expensive`."
         ),
         handler=put_rules,
         kinds=("management",),

@@ -167,7 +167,7 @@ class Facts:
         self.in_list = in_list
         self.in_any_list = in_any_list
         self.values = Values(partial(_value, _Sources(event, ages, labels)))
-        """The variables, each read once, whoever asks."""
+        """The variables, each read once, however many ask."""
 
 
 def evaluate(prepared: Prepared, facts: Facts) -> Decided:

@@ -44,7 +44,7 @@ RULE_PROPOSALS = Table(
     Key(organization=U32, kind=index_of(KINDS), proposal=ORDERED_ID),
     Record(Proposal),
     Aged(PROPOSAL_MS, since="created_at_ms"),
-    NotPersonal("conditions are the customer's own text"),
+    NotPersonal("rules are the customer's own text; erasure takes ids out of the note (`features/erasure/texts.py`)"),
     since=9,
 )
 """Rulesets that wait for an admin, oldest first."""

@@ -6,11 +6,12 @@ from svc.kernel.values.error_codes import ErrorCode
 FEATURE = Feature(
     __name__,
     tables=("tables",),
-    erasure=("erasure",),
     retention=("retention",),
     routes=("routes",),
     refusals={
         "view_exists": ErrorCode(409, "There is a view of this name on this screen. Choose another name."),
-        "view_limit": ErrorCode(409, "The organization has 500 saved views, and may not have more. Delete some first."),
+        "view_limit": ErrorCode(
+            409, "A member has at most 50 saved views, and an organization 200 that all share. Delete some first."
+        ),
     },
 )

@@ -8,27 +8,40 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from svc.features.views.jobs import find_view, save_view, views_of
+from svc.features.views.jobs import find_view, keys_of, save_view, views_at
 from svc.features.views.tables import SAVED_VIEWS
-from svc.features.views.views import LONGEST_NAME, LONGEST_VALUE, MAX_PARAMETERS, View
+from svc.features.views.views import (
+    LONGEST_NAME,
+    LONGEST_VALUE,
+    MAX_PARAMETERS,
+    MAX_QUERY_BYTES,
+    View,
+    ViewScreen,
+    is_name,
+)
 from svc.http.change import caller_of, change, member_of
 from svc.http.route import Call, Route, Services, console_route
 from svc.kernel.access.audit import Audited
 from svc.kernel.access.roles import may
-from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.store.snapshot import Transaction
 from svc.kernel.values.fields import A_MEMBER_ID, Timestamp, about, id_form
-from svc.kernel.values.ordered_ids import ordered_id, raw_ordered_id
+from svc.kernel.values.ordered_ids import ordered_id
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.struct_fields import body_of
+from svc.kernel.work.slices import all_in_slices
 
 _AN_ID = "view_0qppzPLvL54VURDkQrfS"
 _Name = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME), about("Its name, for people.", "Sign-ups by VPN")]
-_Screen = Annotated[str, Meta(pattern=r"^[a-z]{1,20}$(?!\n)"), about("The screen whose filters they are.", "events")]
+_Screen = Annotated[ViewScreen, about("The screen whose filters they are.", "events")]
 _Parameter = Annotated[str, Meta(pattern=r"^[a-z_]{1,40}$(?!\n)")]
+_Value = Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f]*$(?!\n)", max_length=LONGEST_VALUE)]
 _Query = Annotated[
-    dict[_Parameter, Annotated[str, Meta(max_length=LONGEST_VALUE)]],
+    dict[_Parameter, _Value],
     Meta(max_length=MAX_PARAMETERS),
-    about("Parameter of the address -> its value.", {"group": "vpn", "action": "sign_up", "window": "7d"}),
+    about(
+        "Parameter of the address -> its value; 4 kB of UTF-8 in all.",
+        {"group": "vpn", "action": "sign_up", "window": "7d"},
+    ),
 ]
 _IsShared = Annotated[bool, about("Whether it is the organization's; else one's own.", True)]
 
@@ -56,6 +69,12 @@ class ViewBody(msgspec.Struct, frozen=True, kw_only=True):
     ) = UNSET
 
 
+class ViewsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which views are listed."""
+
+    screen: Annotated[ViewScreen, about("Only those of this screen.", "events")] | UnsetType = UNSET
+
+
 class ViewsBody(msgspec.Struct, frozen=True):
     """The views that somebody has."""
 
@@ -67,21 +86,19 @@ def _row(view: View) -> ViewBody:
 
 
 async def list_views(services: Services, call: Call) -> ViewsBody:
-    """`GET /console/api/views`: the organization's, and those of the member who asks."""
-    number, member = call.organization.number, member_of(call)
-
-    def read(snapshot: Snapshot) -> list[View]:
-        return [view for _, view in views_of(snapshot, number) if view.owner in (None, member)]
-
-    found = sorted(await services.store.query(read), key=lambda view: (view.name, view.id))
-    return ViewsBody(tuple(map(_row, found)))
+    """`GET /console/api/views`: the organization's, and those of the member who asks; of one screen or of all."""
+    query: ViewsQuery = call.query
+    keys = await services.store.query(partial(keys_of, number=call.organization.number, member=member_of(call)))
+    found = [view for view in await all_in_slices(services.world, services.store, keys, views_at) if view is not None]
+    wanted = [view for view in found if query.screen in (UNSET, view.screen)]
+    return ViewsBody(tuple(map(_row, sorted(wanted, key=lambda view: (view.name, view.id)))))
 
 
 async def read_view(services: Services, call: Call) -> ViewBody | Refusal:
     """`GET /console/api/views/{view_id}`: one of the organization, or of the member who asks. `404 not_found`."""
     number, view_id = call.organization.number, call.path["view_id"]
     found = await services.store.query(partial(find_view, number=number, view_id=view_id, member=member_of(call)))
-    return Refusal("not_found") if found is None else _row(found)
+    return Refusal("not_found") if found is None else _row(found[1])
 
 
 async def create_view(services: Services, call: Call) -> ViewBody | Refusal:
@@ -94,6 +111,10 @@ async def create_view(services: Services, call: Call) -> ViewBody | Refusal:
         return Refusal("insufficient_role", explanation=NOT_FOR_VIEWERS)
     if not body.is_shared and member is None:
         return invalid("is_shared", "invalid_value")
+    if not is_name(body.name):
+        return invalid("name", "invalid_value")
+    if sum(len(text.encode()) for parameter in body.query.items() for text in parameter) > MAX_QUERY_BYTES:
+        return invalid("query", "too_long")
     view = View(
         id=ordered_id("view", call.at_ms, services.world.entropy(16)),
         name=body.name,
@@ -117,9 +138,10 @@ async def delete_view(services: Services, call: Call) -> Refusal | None:
         found = find_view(transaction, number, view_id, member_of(call))
         if found is None:
             return Refusal("not_found")
-        if found.owner is None and not _shares(call):
+        key, view = found
+        if view.owner is None and not _shares(call):
             return Refusal("insufficient_role", explanation=NOT_FOR_VIEWERS)
-        transaction.delete(SAVED_VIEWS, number, raw_ordered_id(view_id))
+        transaction.delete(SAVED_VIEWS, *key)
         return None
 
     refusal = await change(services, call, job, may_use_reserve=True)
@@ -141,6 +163,7 @@ ROUTES: tuple[Route, ...] = (
         summary="List saved views",
         description="Filters by a name: those of the organization, and of a member its own.",
         handler=list_views,
+        query=ViewsQuery,
         response=ViewsBody,
     ),
     _route(
@@ -150,8 +173,8 @@ ROUTES: tuple[Route, ...] = (
         summary="Save a view",
         description=(
             "For the organization, which a viewer may not, or for oneself, which a management key cannot. An "
-            "organization and its members have at most 500. One that names a visitor or an account goes with its "
-            "erasure, and a member's own with the member."
+            "organization has at most 200, and each member 50 of its own. One that names a visitor or an account goes "
+            "with its erasure, and a member's own with the member."
         ),
         handler=create_view,
         needs="read",

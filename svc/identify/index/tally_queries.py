@@ -49,9 +49,11 @@ def tallies(
     """Count the events with each of some digests among those below `beyond` and not below `oldest`. Return the counts
     by digest, without those that no event has, and where to go on; `None` = these are all.
 
-    Each row is read once, however many digests are asked for; about `most_keys` keys of the index are looked at.
-    Corrupt rows of the tail are not counted.
+    Each row is read once, however many digests are asked for, and none if none is; about `most_keys` keys of the index
+    are looked at. Corrupt rows of the tail are not counted.
     """
+    if not asked:
+        return {}, None
     rows = snapshot.scan_past_corruption(EVENT_TAIL, (*scope, *oldest), (*scope, *beyond), reverse=True)
     tail = [(Position(*key[-2:]), row) for key, row in islice(rows, most_keys)]
     end = tail[-1][0] if len(tail) == most_keys else None

@@ -200,7 +200,7 @@ def rebuild(transaction: Transaction, now_ms: int, steps: Steps = QUIET) -> Rebu
 
 def rebuild_indexes(transaction: Transaction, steps: Steps = QUIET) -> int:
     """Delete the index and all counters without reading them, and rebuild them from the events. Return the number of
-    events; `steps` is told how many were read. Raises `CorruptionError` if an event cannot be read.
+    events; how many were read is reported to `steps`. Raises `CorruptionError` if an event cannot be read.
     """
     for table in (*INDEX, HOURS):
         transaction.clear(table)

@@ -25,7 +25,7 @@ renderer."""
 
 
 def _find(signals: Signals, taken: set[str]) -> ReportPart | None:
-    """Return the values of the components that could be read, unchanged: whoever reads one bounds what it looks at."""
+    """Return the values of the components that could be read, unchanged: the reader of one bounds what it looks at."""
     del taken
     components = members(signals.get("botd"))
     is_botd = False

@@ -19,7 +19,7 @@ from svc.kernel.tenants.billing import IDENTIFIABLE_MICROS, UNIDENTIFIABLE_MICRO
 from svc.kernel.values.ids import DAY_MS, MAX_LEAD_MS
 
 EVENT_BYTES = 2_304
-"""An event with its index rows, its idempotency key, its replay memory and one webhook that tells of it."""
+"""An event with its index rows, its idempotency key, its replay memory and one webhook about it."""
 VISITOR_BYTES = 704
 """A visitor with its blocks."""
 PAGE_BYTES = 4_096

@@ -1,4 +1,4 @@
-"""Which organizations' jobs run in turn with those of other processes, as ahead of the lock they would run in vain.
+"""Which organizations' jobs run in turn with those of other processes, so as not to run twice.
 
 Where several processes write the same rows at the same time, as for visitors behind one busy address, nearly every
 job that ran ahead (`group.py`) has to run again. Groups of such an organization first take a turn, which one process

@@ -151,7 +151,7 @@ def date_last_write(directory: Path, at_ms: int) -> None:
 
 
 def has_store(directory: Path) -> bool:
-    """Return whether the data directory has a store file, in whatever state."""
+    """Return whether the data directory has a store file, in any state."""
     return (directory / "store" / "data.mdb").exists()
 
 

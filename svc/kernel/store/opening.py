@@ -36,7 +36,7 @@ def open_store(  # noqa: PLR0913  each is a choice of its own
 ) -> Store:
     """Open or create the store in a directory or a database; upgrade an older one unless `upgrade` is false.
     `durable=False` skips the fsync, for stores that are thrown away. `now_ms`: the clock for the time of a commit,
-    while changes are recorded for a follower. `steps` are told of an upgrade.
+    while changes are recorded for a follower. An upgrade is reported to `steps`.
 
     Raises `NewerStoreError` if a later version of the service has written the store,
     `OlderStoreError`, `EngineError` and `CorruptionError`.

@@ -13,7 +13,7 @@ from svc.kernel.store.engine import KeyRange, Reader, Writer, after_prefix
 from svc.kernel.store.overlay import Recording
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.table import Table
-from svc.kernel.store.steps import ROWS_TOLD, Steps
+from svc.kernel.store.steps import ROWS_REPORTED, Steps
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -127,8 +127,8 @@ class Snapshot:
         return self.reader.size(table.name)
 
     def with_progress(self, steps: Steps) -> Snapshot:
-        """Return the same state as a snapshot that reports to `steps` how many rows its scans have read, `ROWS_TOLD`
-        at a time.
+        """Return the same state as a snapshot that reports to `steps` how many rows its scans have read,
+        `ROWS_REPORTED` at a time.
         """
         return _Watched(self.reader, steps)
 
@@ -156,7 +156,7 @@ class _Watched(Snapshot):
     ) -> Iterator[tuple[bytes, bytes]]:
         for row in super()._range(table, first, beyond, **how):
             self._rows += 1
-            if self._rows == ROWS_TOLD:
+            if self._rows == ROWS_REPORTED:
                 self._steps.step(self._rows)
                 self._rows = 0
             yield row
@@ -194,7 +194,7 @@ class Transaction(Snapshot):
     def update(self, table: Table[V], key: tuple[Any, ...], step: Callable[[V | None], V]) -> None:
         """Replace a row by the result of `step`, a pure function of its value (`None` if there is no row), without
         reading it. This is for rows that many jobs add to, such as sums: jobs that only update a row do not conflict,
-        in whatever process they run. Raises `codec.CorruptionError` and `StoreFullError`.
+        in any process. Raises `codec.CorruptionError` and `StoreFullError`.
         """
         self.put(table, key, step(self.get(table, *key)))
 

@@ -1,4 +1,4 @@
-"""Steps of a long job: how much one transaction of it may touch, and what is told of its progress.
+"""Steps of a long job: how much one transaction of it may touch, and how its progress is reported.
 
 A commit holds the writer, and everybody's identifications wait for it (docs/adr/0188, 0196). So what erases, sweeps or
 imports does so in steps, and there is one budget for all of them.
@@ -17,7 +17,7 @@ STEP_LOOKS: Final = 512
 """Rows that it looks at for these."""
 EVENT_ROWS: Final = 15
 """Rows of an event and of what counts it, as a step that erases it changes them."""
-ROWS_TOLD = 1000
+ROWS_REPORTED = 1000
 """Rows that are read, between two words about them."""
 
 
@@ -40,10 +40,10 @@ QUIET = Steps()
 
 
 def counted(rows: Iterable[T], steps: Steps) -> Iterator[T]:
-    """Yield the same rows; report to `steps` how many were read, `ROWS_TOLD` at a time and the rest at the end."""
+    """Yield the same rows; report to `steps` how many were read, `ROWS_REPORTED` at a time and the rest at the end."""
     count = 0
     for count, row in enumerate(rows, start=1):
-        if not count % ROWS_TOLD:
-            steps.step(ROWS_TOLD)
+        if not count % ROWS_REPORTED:
+            steps.step(ROWS_REPORTED)
         yield row
-    steps.step(count % ROWS_TOLD)
+    steps.step(count % ROWS_REPORTED)

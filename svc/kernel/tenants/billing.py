@@ -156,7 +156,7 @@ def refused_for_money(
 
 
 WARNED_DAYS = 7
-"""An organization whose credit lasts for less is to be told of, by what it was charged in as many days (decisions
+"""An organization whose credit lasts for less is reported, by what it was charged in as many days (decisions
 16.4).
 """
 CreditState = Literal["enough", "low", "used_up"]

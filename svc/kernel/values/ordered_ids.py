@@ -11,7 +11,7 @@ from svc.kernel.values.encodings import LETTERS_AND_DIGITS, base62
 OrderedPrefix = Literal["rev", "note", "prop", "view"]
 _TIME_DIGITS: Final = 8
 _REST: Final = 12
-_ORDERED_ID = re.compile(r"(?:rev|note|prop|view)_[0-9A-Za-z]{20}", re.ASCII)
+_RAW = re.compile(r"[0-9A-Za-z]{20}", re.ASCII)
 
 
 def ordered_id(prefix: OrderedPrefix, at_ms: int, entropy: bytes) -> str:
@@ -20,9 +20,10 @@ def ordered_id(prefix: OrderedPrefix, at_ms: int, entropy: bytes) -> str:
     return f"{prefix}_{base62(at_ms, _TIME_DIGITS)}{rest}"
 
 
-def raw_ordered_id(text: str) -> bytes | None:
-    """Return the 20 bytes of such an id, as they stand in keys; `None` for any other text."""
-    return text.partition("_")[2].encode() if _ORDERED_ID.fullmatch(text) else None
+def raw_ordered_id(prefix: OrderedPrefix, text: str) -> bytes | None:
+    """Return the 20 bytes of such an id with this prefix, as they stand in keys; `None` for any other text."""
+    before, _, rest = text.partition("_")
+    return rest.encode() if before == prefix and _RAW.fullmatch(rest) else None
 
 
 def ordered_id_ms(raw_id: bytes) -> int:

@@ -1,4 +1,4 @@
-"""Identifications that were refused, as processes tell each other of them."""
+"""Identifications that were refused, as processes report them to each other."""
 
 from __future__ import annotations
 

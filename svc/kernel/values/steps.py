@@ -1,4 +1,4 @@
-"""Long work in steps, for whoever carries it out (`kernel/work/slices.py`).
+"""Long work in steps, for those who carry it out (`kernel/work/slices.py`).
 
 What may live here: its type.
 """

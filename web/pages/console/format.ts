@@ -3,7 +3,7 @@
 const whole = new Intl.NumberFormat("en");
 export const count = (value: number): string => whole.format(value);
 
-/** "1 visit", "2 visits"; "2 entries" where the plural is told. */
+/** "1 visit", "2 visits"; "2 entries" where the plural is given. */
 export const many = (value: number, one: string, more = `${one}s`): string => `${count(value)} ${value === 1 ? one : more}`;
 
 /** A count that may go on: "540 events", "more than 10,000 events". */

@@ -8,9 +8,9 @@ import { REASONS } from "./judging/queue.js";
 import { standingOf } from "./standing.js";
 import { useAction, useConsole, useLoad } from "./state.js";
 import { Button, Choice, Dialog, Field, Problem } from "./ui.js";
+import { addEntries, type Back, inSteps, removeEntries } from "./undo.js";
 import type { Entry, EventRow, Links, Page, StoredList } from "./wire.js";
 
-type Back = () => Promise<void>;
 /** Of a list that takes what is chosen: how many a request may have. */
 const AT_ONCE = 200;
 /** Events that are labeled together. */
@@ -28,39 +28,40 @@ export const chosenOf = (links: Links["links"]): Chosen => ({
 
 const said = ({ visitors, accounts }: Chosen): string => `${many(visitors.length, "visitor")} and ${many(accounts.length, "account")}`;
 
-const entriesOf = async (api: Api, chosen: Chosen): Promise<{ list_id: string; list: string; entry: Entry }[]> =>
-  (await api.call<{ entries: { list_id: string; list: string; entry: Entry }[] }>("POST", "standing", { body: chosen })).entries;
-
-const add = (api: Api, list: string, entries: Pick<Entry, "value" | "note" | "expires_at">[]) =>
-  api.manage("POST", `lists/${list}/entries`, { entries: entries.map(({ value, note, expires_at }) => ({ value, note, expires_at })) });
-const remove = (api: Api, list: string, values: string[]) => api.manage("DELETE", `lists/${list}/entries`, { values });
+/** Those of one list, or of the lists of blocked and trusted ones. */
+const entriesOf = async (api: Api, chosen: Chosen, list_id?: string): Promise<{ list_id: string; list: string; entry: Entry }[]> =>
+  (await api.call<{ entries: { list_id: string; list: string; entry: Entry }[] }>("POST", "standing", { body: { ...chosen, list_id } })).entries;
 
 /** Puts all of them on the lists of blocked ones and takes them off those of trusted ones. What was blocked before stays as it was. */
 export async function blockAll(api: Api, environment: string, chosen: Chosen, note: string): Promise<{ back: Back; reason: string | undefined }> {
   const [lists, before] = [await standingOf(api, environment), await entriesOf(api, chosen)];
-  const done: Back[] = [];
-  const back = async () => {
-    for (let undo = done.pop(); undo; undo = done.pop()) await undo();
-  };
-  try {
+  const back = await inSteps(async (done) => {
     for (const [kind, values] of [["visitors", chosen.visitors], ["accounts", chosen.accounts]] as const) {
       const there = new Set(before.filter(({ list }) => list === `blocked_${kind}`).map(({ entry }) => entry.value));
       const fresh = values.filter((value) => !there.has(value)), list = lists.find(({ name }) => name === `blocked_${kind}`)!.id;
       if (fresh.length > 0) {
-        await add(api, list, fresh.map((value) => ({ value, note, expires_at: null })));
-        done.push(async () => void (await remove(api, list, fresh)));
+        await addEntries(api, list, fresh.map((value) => ({ value, note, expires_at: null })));
+        done.push(() => removeEntries(api, list, fresh));
       }
       const trusted = before.filter((one) => one.list === `trusted_${kind}`);
       if (trusted.length > 0) {
-        await remove(api, trusted[0]!.list_id, trusted.map(({ entry }) => entry.value));
-        done.push(async () => void (await add(api, trusted[0]!.list_id, trusted.map(({ entry }) => entry))));
+        await removeEntries(api, trusted[0]!.list_id, trusted.map(({ entry }) => entry.value));
+        done.push(() => addEntries(api, trusted[0]!.list_id, trusted.map(({ entry }) => entry)));
       }
     }
-  } catch (error) {
-    await back();
-    throw error;
-  }
+  });
   return { back, reason: lists.find(({ name }) => name === "blocked_visitors")?.reason };
+}
+
+/** Puts those on a list that it takes and does not have. What was there before stays as it was. */
+export async function listAll(api: Api, list: StoredList, chosen: Chosen, note: string): Promise<{ added: number; there: number; back: Back }> {
+  const there = new Set((await entriesOf(api, chosen, list.id)).map(({ entry }) => entry.value));
+  const fresh = (list.kind === "visitor" ? chosen.visitors : chosen.accounts).filter((value) => !there.has(value));
+  if (fresh.length > 0) await addEntries(api, list.id, fresh.map((value) => ({ value, note, expires_at: null })));
+  const back = async () => {
+    if (fresh.length > 0) await removeEntries(api, list.id, fresh);
+  };
+  return { added: fresh.length, there: there.size, back };
 }
 
 /** The events by which the chosen ones are linked, of 30 days, newest first. */
@@ -122,20 +123,13 @@ export function Ring({ links, onNone }: { links: Links["links"]; onNone: () => v
           const label = String(form.get("label")) || null, reason = (label && String(form.get("reason"))) || null;
           const rows = await eventsOf(api, environment, links);
           if (rows.length > MAX_LABELED) throw new Error(`They have more than ${MAX_LABELED} events. Choose fewer of them.`);
-          const set = (row: EventRow, to: string | null, why: string | null) => api.manage("PUT", `events/${row.request_id}/label`, { label: to, label_reason: to === null ? null : why });
-          const done: EventRow[] = [];
-          const back = async () => {
-            for (let row = done.pop(); row; row = done.pop()) await set(row, row.label ?? null, row.label_reason ?? null);
-          };
-          try {
+          const set = (row: EventRow, to: string | null, why: string | null) => api.manage<void>("PUT", `events/${row.request_id}/label`, { label: to, label_reason: to === null ? null : why });
+          const back = await inSteps(async (done) => {
             for (const row of rows) {
               await set(row, label, reason);
-              done.push(row);
+              done.push(() => set(row, row.label ?? null, row.label_reason ?? null));
             }
-          } catch (error) {
-            await back();
-            throw error;
-          }
+          });
           did(label === null ? `The labels of ${many(rows.length, "event")} are removed.` : `${many(rows.length, "event")} labeled ${label}.`, back);
         }}>
           <p>Those in {environment} that link them, of 30 days.</p>
@@ -153,17 +147,8 @@ function ToList({ chosen, onClose, onDone }: { chosen: Chosen; onClose: () => vo
   return (
     <Dialog title="Add to a list" submit="Add" disabled={lists === undefined} onClose={onClose} onSubmit={async (form) => {
       const list = lists!.find(({ name }) => name === form.get("list"))!, note = String(form.get("note")).trim();
-      const values = list.kind === "visitor" ? chosen.visitors : chosen.accounts;
-      const there = new Map<string, Entry>();
-      for (const value of values) {
-        const { entries } = await api.manage<{ entries: Entry[] }>("GET", `lists/${list.id}/entries`, undefined, { q: value, limit: 1 });
-        if (entries[0]?.value === value) there.set(value, entries[0]);
-      }
-      const fresh = values.filter((value) => !there.has(value));
-      if (fresh.length > 0) await add(api, list.id, fresh.map((value) => ({ value, note, expires_at: null })));
-      onDone(`${many(fresh.length, "entry", "entries")} added to ${list.name}${there.size > 0 ? `, ${there.size} were there` : ""}.`, async () => {
-        if (fresh.length > 0) await remove(api, list.id, fresh);
-      });
+      const { added, there, back } = await listAll(api, list, chosen, note);
+      onDone(`${many(added, "entry", "entries")} added to ${list.name}${there > 0 ? `, ${there} were there` : ""}.`, back);
     }}>
       <Problem error={error} />
       <Field label="List"><Choice name="list" value="blocked_accounts" options={(lists ?? []).map(({ name, kind }): [string, string] => [name, `${name} (${kind})`])} /></Field>

@@ -20,7 +20,7 @@ export function SavedViews() {
   const { api, environment, session, notify, place: { screen, query } } = useConsole();
   const link = useLink();
   const mayShare = useMayJudge();
-  const loaded = useLoad(async (signal) => (await api.get<{ views: View[] }>("views", {}, signal)).views.filter((view) => view.screen === screen), [screen]);
+  const loaded = useLoad(async (signal) => (await api.get<{ views: View[] }>("views", { screen }, signal)).views, [screen]);
   const [isNaming, setNaming] = useState(false);
   const views = loaded.value ?? [];
   const shown = JSON.stringify(viewOf(query));

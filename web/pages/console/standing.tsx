@@ -4,7 +4,8 @@ import { useState } from "preact/hooks";
 import type { Api } from "./api.js";
 import { audienceOf, useAction, useConsole, useLink, useLoad } from "./state.js";
 import { Button, Problem, Time } from "./ui.js";
-import type { Entry, ListStanding } from "./wire.js";
+import { addEntries, type Back, inSteps, removeEntries } from "./undo.js";
+import type { ListStanding } from "./wire.js";
 
 type Kind = "visitor" | "account" | "address";
 type Side = "blocked" | "trusted";
@@ -16,20 +17,18 @@ export const standingOf = async (api: Api, environment: string, of: { kind?: str
   (await api.get<{ lists: ListStanding[] }>("standing", { environment: audienceOf(environment), ...of })).lists;
 
 /** Puts a value into one list, and out of the other, since the first rule that matches would decide. Returns the way back. */
-export async function put(api: Api, lists: ListStanding[], side: Side, value: string, note = ""): Promise<() => Promise<void>> {
+export async function put(api: Api, lists: ListStanding[], side: Side, value: string, note = ""): Promise<Back> {
   const of = (one: Side) => lists.find(({ name }) => name.startsWith(one))!;
-  const other = of(side === "blocked" ? "trusted" : "blocked");
-  await add(api, of(side), { value, note, expires_at: null });
-  if (other.entry) await remove(api, other, value);
-  return async () => {
-    await remove(api, of(side), value);
-    if (other.entry) await add(api, other, other.entry);
-  };
+  const { id } = of(side), other = of(side === "blocked" ? "trusted" : "blocked");
+  return inSteps(async (done) => {
+    await addEntries(api, id, [{ value, note, expires_at: null }]);
+    done.push(() => removeEntries(api, id, [value]));
+    if (other.entry) {
+      await removeEntries(api, other.id, [value]);
+      done.push(() => addEntries(api, other.id, [other.entry!]));
+    }
+  });
 }
-
-const add = (api: Api, { id }: ListStanding, { value, note, expires_at }: Pick<Entry, "value" | "note" | "expires_at">) =>
-  api.manage<void>("POST", `lists/${id}/entries`, { entries: [{ value, note, expires_at }] });
-const remove = (api: Api, { id }: ListStanding, value: string) => api.manage<void>("DELETE", `lists/${id}/entries`, { values: [value] });
 
 /** Why an entry does not always decide, with a link to the rules that would have to. */
 export function NoEffect({ list, environment, isList }: { list: ListStanding | undefined; environment: string; isList?: boolean }) {
@@ -41,7 +40,7 @@ export function Standing({ kind, value, environment: given }: { kind: Kind; valu
   const { api, notify, environment: shown } = useConsole();
   const environment = given ?? shown;
   const link = useLink();
-  const [undo, setUndo] = useState<{ text: string; run: () => Promise<void> }>();
+  const [undo, setUndo] = useState<{ text: string; run: Back }>();
   const loaded = useLoad(() => standingOf(api, environment, { kind, value }), [kind, value, environment]);
   const act = useAction(async (change: () => Promise<void>) => {
     await change();
@@ -56,8 +55,8 @@ export function Standing({ kind, value, environment: given }: { kind: Kind; valu
   });
   const take = (side: Side) => act.run(async () => {
     const list = listOf(side), before = list.entry!;
-    await remove(api, list, value);
-    setUndo({ text: list.reason ? `Removed from ${list.name}.` : SAID[side][1]!, run: () => add(api, list, before) });
+    await removeEntries(api, list.id, [value]);
+    setUndo({ text: list.reason ? `Removed from ${list.name}.` : SAID[side][1]!, run: () => addEntries(api, list.id, [before]) });
   });
   const takeBack = () => act.run(async () => {
     await undo!.run();

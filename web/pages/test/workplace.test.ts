@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { valuesFor } from "../console/addtolist.js";
+import type { Api } from "../console/api.js";
 import { marks } from "../console/chart.js";
 import vectorsOfFiles from "../../../tests/domain/csv_tables.json" with { type: "json" };
 import { inParts, pasted, tableOf } from "../console/entries/csv.js";
@@ -12,13 +13,14 @@ import { former, precisionOf } from "../console/judging/performance.js";
 import { nameOf, takers } from "../console/judging/people.js";
 import { actOf, after, byRule, isWanted } from "../console/judging/queue.js";
 import { range, used } from "../console/judging/scores.js";
+import { listAll } from "../console/ring.js";
 import { completions } from "../console/rules/complete.js";
 import { decidesOtherwise } from "../console/rules/screen.js";
 import { conditionErrors, differences, offsetOf } from "../console/rules/diff.js";
 import { viewOf } from "../console/saved.js";
 import { hits } from "../console/search.js";
 import { COLUMNS, LINES, TILES } from "../console/tiles.js";
-import type { EventRow, Key, Language, Review, Rule } from "../console/wire.js";
+import type { EventRow, Key, Language, Review, Rule, StoredList } from "../console/wire.js";
 
 const rule = (id: string, more: Partial<Rule> = {}): Rule => ({ id, name: id, condition: "score > 1", action: "block", mode: "active", note: "", ...more });
 
@@ -102,6 +104,21 @@ describe("entries of lists", () => {
     const rows = [event("a"), event("a"), event(undefined, false)];
     expect([valuesFor("account", rows), valuesFor("visitor", rows), valuesFor("address", rows), valuesFor("tag", rows)]).toEqual([["a"], ["v"], ["1.2.3.4"], []]);
   });
+});
+
+it("puts what is chosen on a list with two requests, whatever is there", async () => {
+  const asked: unknown[] = [];
+  const api = {
+    call: async (...of: unknown[]) => (asked.push(of), { entries: [{ list_id: "lst_a", list: "vip", entry: { value: "b" } }] }),
+    manage: async (...of: unknown[]) => void asked.push(of),
+  } as unknown as Api;
+  const chosen = { visitors: ["v"], accounts: ["a", "b", "c"] };
+  const { added, there, back } = await listAll(api, { id: "lst_a", name: "vip", kind: "account" } as StoredList, chosen, "why");
+  expect([added, there]).toEqual([2, 1]);
+  const entries = ["a", "c"].map((value) => ({ value, note: "why", expires_at: null }));
+  expect(asked).toEqual([["POST", "standing", { body: { ...chosen, list_id: "lst_a" } }], ["POST", "lists/lst_a/entries", { entries }]]);
+  await back();
+  expect(asked[2]).toEqual(["DELETE", "lists/lst_a/entries", { values: ["a", "c"] }]);
 });
 
 it("tells a change of what decides from one of shadows, which an analyst saves", () => {

@@ -202,7 +202,7 @@ KEPT_S = 3600.0
 KEYS_AGAIN_S = 60.0
 """At most this often."""
 MAX_AT_ONCE = 8
-"""Attempts of one worker that wait for the provider. Others are told to try again."""
+"""Attempts of one worker that wait for the provider. Others get an error that says to try again."""
 
 
 class Client(NamedTuple):

@@ -11,7 +11,7 @@ earlier version: then what cannot be evaluated any more fails, and is counted as
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final, NamedTuple
 
 from svc.features.rules.language.compiler import compiled_evaluator
@@ -20,7 +20,7 @@ from svc.features.rules.language.evaluators import evaluator, failing, is_known
 from svc.features.rules.language.language import MAX_LENGTH, VARIABLES, ConditionError, checked_tree
 from svc.features.rules.language.literals import PatternError, faults, read_pattern, readable
 from svc.features.rules.language.tree import Node, Type, called
-from svc.features.rules.language.values import Evaluation, EvaluationError, TooExpensiveError
+from svc.features.rules.language.values import Evaluation, EvaluationError, Evaluator, TooExpensiveError
 
 COMPILED_UNITS: Final = 200
 """Of a condition that is compiled, at most: one whose evaluation fails is evaluated twice."""
@@ -123,8 +123,10 @@ def is_valid(text: str) -> bool:
 def _saved(text: str) -> Condition:
     found = _outcome(text)
     try:
-        found = found if isinstance(found, Condition) else _condition(checked_tree(text))
-        return found._replace(tree=None)
+        if isinstance(found, Condition):
+            return found._replace(tree=None)
+        found = _condition(checked_tree(text))
+        return found._replace(tree=None, evaluate=partial(_truth, found.evaluate))
     except ConditionError:
         nothing = frozenset[str]()
         return Condition(None, failing("this version cannot read the condition: save it again"), nothing, nothing, 1)
@@ -136,12 +138,18 @@ when it is asked.
 """
 
 
+def _truth(evaluate: Evaluator, of: Evaluation) -> bool:
+    """Evaluate a condition that could not be saved now: nothing promises the type of its value."""
+    found = evaluate(of)
+    if not isinstance(found, bool):
+        raise EvaluationError("its value is neither true nor false")
+    return found
+
+
 def _condition(tree: Node) -> Condition:
     tree = readable(tree)
     lists, units = frozenset(_literals("in_list", tree)), units_of(tree)
     evaluate = (compiled_evaluator if units <= COMPILED_UNITS else evaluator)(tree)
-    if tree.type.name != "bool":  # one that an earlier version saved
-        evaluate = failing("its value is neither true nor false")
     return Condition(tree, evaluate, variables_in(tree), lists, units, _is_any_of_lists(tree))
 
 

@@ -342,15 +342,19 @@ class Values(dict[str, Any]):
 
     def __missing__(self, name: str) -> Any:
         """Return the value of a variable. Raises `AbsentError`."""
-        value = self._read(name)
-        if value is None:
+        if not self.has(name):
             raise AbsentError(f"the event has no {name}")
-        self[name] = value
-        return value
+        return self[name]
 
     def has(self, name: str) -> bool:
         """Return whether the event has a value of this variable."""
-        return name in self or self._read(name) is not None
+        if name in self:
+            return True
+        value = self._read(name)
+        if value is None:
+            return False
+        self[name] = value
+        return True
 
 
 class Evaluation:

@@ -121,7 +121,7 @@ def enqueue(
     if not to:
         return ()
     public_id = find_organization(transaction, organization).id
-    # With the organization: two of them may have the same to tell in the same millisecond, as when a day is settled.
+    # With the organization: two of them may have the same event in the same millisecond, as when a day is settled.
     subject = blake2b(msgspec.json.encode((public_id, data)), digest_size=16).digest()
     event_id = derived_event_id(event_type, subject, at_ms)
     while transaction.has(WEBHOOK_EVENTS, organization, event_id.bytes):  # the same fact twice in a millisecond
@@ -140,16 +140,16 @@ def enqueue_about(  # noqa: PLR0913  an event, field by field
     at_ms: int,
     facts: Callable[[], Facts | None],
     *,
-    told: Sequence[EndpointKey] = (),
+    notified: Sequence[EndpointKey] = (),
     trace: TraceContext | None = None,
 ) -> tuple[EndpointKey, ...]:
     """Queue an event about an identification, as `enqueue` does, for endpoints whose filter is true for its `facts`. If
     the facts are deleted, no filter is true. The webhook event has an id of its own, by which it can be found again.
 
-    `told`: endpoints that get an event of this identification from this transaction; chats among them get no other.
+    `notified`: endpoints that get an event of this identification from this transaction; chats among them get no other.
     """
     subscribed = subscribers(transaction, organization, environment, event_type)
-    to: Sequence[Registered] = [found for found in subscribed if not (found.endpoint.is_chat and found.queue in told)]
+    to: Sequence[Registered] = [one for one in subscribed if not (one.endpoint.is_chat and one.queue in notified)]
     if any(found.endpoint.filter is not None for found in to):
         known = facts()
         to = (
@@ -196,10 +196,11 @@ def enqueue_identification(
     return tuple(sorted(queues))
 
 
-def open_delivery(transaction: Transaction, queue: EndpointKey, key: DeliveryKey, now_ms: int) -> None:
-    """Queue a delivery that is due at once. It replaces an ended one of the same event and kind."""
-    transaction.put(DELIVERIES, (*queue, key.event_id, key.kind_index), Delivery("pending", 0, now_ms, now_ms))
-    transaction.put(DUE, (*queue, now_ms, key.event_id, key.kind_index), b"")
+def open_deliveries(transaction: Transaction, queues: Sequence[EndpointKey], key: DeliveryKey, now_ms: int) -> None:
+    """Queue a delivery for each endpoint, due at once. It replaces an ended one of the same event and kind."""
+    event_id, kind, delivery = key.event_id, key.kind_index, Delivery("pending", 0, now_ms, now_ms)
+    transaction.put_all(DELIVERIES, [(*queue, event_id, kind) for queue in queues], delivery)
+    transaction.put_all(DUE, [(*queue, now_ms, event_id, kind) for queue in queues], b"")
 
 
 def rewrite_delivery(transaction: Transaction, queue: EndpointKey, key: DeliveryKey) -> bool:
@@ -361,11 +362,9 @@ def _queue(
     transaction: Transaction, number: int, event_id: UUID, event: WebhookEvent, to: Sequence[Registered]
 ) -> tuple[EndpointKey, ...]:
     transaction.put(WEBHOOK_EVENTS, (number, event_id.bytes), event)
-    raw_id, at_ms = event_id.bytes, event.created_at_ms
-    delivery, auto = Delivery("pending", 0, at_ms, at_ms), DELIVERY_KINDS.index("auto")
-    transaction.put_all(DELIVERIES, [(*queue, raw_id, auto) for queue, _ in to], delivery)
-    transaction.put_all(DUE, [(*queue, at_ms, raw_id, auto) for queue, _ in to], b"")
-    return tuple(queue for queue, _ in to)
+    queues = tuple(queue for queue, _ in to)
+    open_deliveries(transaction, queues, DeliveryKey(event_id.bytes, "auto"), event.created_at_ms)
+    return queues
 
 
 def _log(transaction: Transaction, made: AttemptRecord, status: AttemptStatus) -> None:
@@ -432,7 +431,7 @@ def recover_deliveries(transaction: Transaction, queue: EndpointKey, event_ids: 
     recovered = 0
     for event_id in event_ids:
         if _never_arrived(transaction, queue, event_id) and _is_kept(transaction, queue, event_id, now_ms):
-            open_delivery(transaction, queue, DeliveryKey(event_id, "auto"), now_ms)
+            open_deliveries(transaction, [queue], DeliveryKey(event_id, "auto"), now_ms)
             recovered += 1
     return recovered
 

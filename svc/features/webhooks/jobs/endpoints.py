@@ -15,7 +15,7 @@ from msgspec import UNSET, UnsetType
 from svc.features.rules.jobs import checked_filter
 from svc.features.webhooks.content.envelope import seal, signing_secret
 from svc.features.webhooks.content.payloads import EndpointTest
-from svc.features.webhooks.jobs.deliveries import open_delivery
+from svc.features.webhooks.jobs.deliveries import open_deliveries
 from svc.features.webhooks.queries import (
     Registered,
     endpoints_of,
@@ -303,7 +303,7 @@ def _not_busy(transaction: Transaction, number: int, endpoint_id: str) -> Regist
 def _queue(transaction: Transaction, queue: EndpointKey, event_id: UUID, kind: DeliveryKind, now_ms: int) -> Queued:
     key = DeliveryKey(event_id.bytes, kind)
     transaction.put(MANUAL, queue, key)
-    open_delivery(transaction, queue, key, now_ms)
+    open_deliveries(transaction, [queue], key, now_ms)
     return Queued(queue, event_id)
 
 

@@ -93,6 +93,8 @@ interface Given {
 /** Something that was done by a key, and the way back. */
 interface Done {
   said: string;
+  /** What to say once it is taken back; otherwise that this is undone. */
+  undone?: string;
   undo: () => void;
 }
 
@@ -157,6 +159,7 @@ function Work({ reviews, people, onChanged, empty }: Given & { empty: Content })
         if (!isCode(error, "review_open")) onChanged([[review.id, null]]);
       });
     });
+    done.undone = `The review is open again. The label ${label} stays until you close it.`;
     inTurn.run(() => api.manage("POST", `reviews/${review.id}/close`, { label, ...(reason && { label_reason: reason }), ...(text && { note: text }) }), (error) => {
       forget(done);
       if (!isCode(error, "review_closed")) back();
@@ -167,7 +170,7 @@ function Work({ reviews, people, onChanged, empty }: Given & { empty: Content })
   const block = (review: Review) => {
     let back = async () => {};
     const failed = () => forget(done);
-    const done = did("Blocked.", () => inTurn.run(async () => { await back(); setListed(undefined); }, failed));
+    const done = did("Blocked.", () => inTurn.run(async () => { await back(); setListed(undefined); }, () => now.done.push(done)));
     inTurn.run(async () => {
       const lists = await standingOf(api, review.environment, { kind: "visitor", value: review.visitor_id });
       const list = lists.find(({ name }) => name === "blocked_visitors")!;
@@ -195,7 +198,7 @@ function Work({ reviews, people, onChanged, empty }: Given & { empty: Content })
     const done = now.done.pop();
     if (!done) return notify("There is nothing to undo.");
     done.undo();
-    notify(`Undone: ${done.said}`);
+    notify(done.undone ?? `Undone: ${done.said}`);
   };
   const act = (wanted: Act) => {
     const review = current(), most = left().length - 1;

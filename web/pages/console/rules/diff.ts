@@ -10,7 +10,7 @@ export interface Difference {
 
 const FIELDS = ["name", "condition", "action", "mode", "note"] as const;
 
-/** From `before` to `after`, in the order of `after`; removed ones last. Rules are told by their ids. */
+/** From `before` to `after`, in the order of `after`; removed ones last. Rules are compared by their ids. */
 export function differences(before: Rule[], after: Rule[]): Difference[] {
   const known = new Map(before.map((rule) => [rule.id, rule]));
   const kept = after.filter((rule) => known.has(rule.id));

@@ -117,7 +117,7 @@ function Editor({ audience, saved, language, onSaved, onReload, onProposed }: {
   const save = useAction(() => noting(async () => {
     const proposal = drafts.get(own)?.proposal;
     const next = await api.manage<Ruleset>("PUT", "rules", { revision: saved.revision, rules: rules.map(bare) }, query);
-    // Whoever else has dismissed it meanwhile: the rules are saved.
+    // Somebody else may have dismissed it meanwhile: the rules are saved.
     if (proposal) await api.manage("DELETE", `rule-proposals/${proposal}`, undefined, query).catch(() => undefined);
     onSaved(next);
     notify("The rules are saved, and in force from the next request on.");

@@ -5,12 +5,13 @@ import java.net.UnknownHostException;
 import java.time.DateTimeException;
 import java.time.Duration;
 import java.time.Instant;
+import java.time.OffsetDateTime;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Set;
 import java.util.regex.Pattern;
 
@@ -22,9 +23,15 @@ final class Checks {
   /** Problems that honest visitors have, too: they ask for a second factor. */
   private static final Set<String> WEAK = Set.of("other_address", "other_network", "unproven");
   private static final Pattern REQUEST_ID = Pattern.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}");
+  private static final Pattern TIME = Pattern.compile(
+      "[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3])(?::[0-5][0-9]){2}(?:\\.[0-9]{1,9})?"
+          + "(?:Z|[+-](?:0[0-9]|1[0-4]):[0-5][0-9])");
   private static final String OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])";
-  private static final Pattern ADDRESS =
-      Pattern.compile(OCTET + "(?:\\." + OCTET + "){3}|(?=[^:]*:[^:]*:)[0-9A-Fa-f:.]{2,45}");
+  private static final String IPV4 = OCTET + "(?:\\." + OCTET + "){3}";
+  private static final String GROUP = "[0-9A-Fa-f]{1,4}";
+  /** Of IPv6 what {@code InetAddress} judges further: groups, of which the last two may be an address of IPv4. */
+  private static final Pattern ADDRESS = Pattern.compile(
+      IPV4 + "|(?=[^:]*:[^:]*:)(?::|" + GROUP + ")?(?::(?:" + GROUP + ")?){0,8}(?:(?<=:)" + IPV4 + ")?");
 
   private Checks() {}
 
@@ -35,16 +42,12 @@ final class Checks {
   /**
    * The first strong problem alone, else every weak one; the first use is left out, which only a memory can tell. Throws
    * {@code IllegalArgumentException} where the action's address is none, and {@code ApiException} where what was read has not
-   * the form of an event.
+   * the form of an event, or is another one than {@code requestId}.
    */
-  static List<String> problemsWith(Types.EventDetailBody event, Action action) {
-    if (!hasForm(event, List.of("occurred_at"), List.of())) throw ApiException.unexpected(200, null, null);
-    Instant occurred;
-    try {
-      occurred = Instant.parse(event.occurredAt());
-    } catch (DateTimeException noTime) {
-      throw ApiException.unexpected(200, null, null);
-    }
+  static List<String> problemsWith(Types.EventDetailBody event, Action action, String requestId) {
+    boolean isEvent = hasForm(event, List.of("request_id", "occurred_at"), List.of());
+    Instant occurred = isEvent && event.requestId().equals(requestId) ? time(event.occurredAt()) : null;
+    if (occurred == null) throw ApiException.unexpected(200, null, null);
     Duration age = Duration.between(occurred, action.time());
     if (age.compareTo(CLOCK_SKEW.negated()) <= 0 || age.compareTo(MAX_AGE) >= 0) return List.of("too_old");
     return differences(event, action);
@@ -60,12 +63,12 @@ final class Checks {
         weak.add(action.isNetworkEnough ? "other_network" : "other_address");
       }
     }
-    if (!Objects.equals(seen.textAt("origin"), action.origin)) return List.of("other_origin");
-    if (!Objects.equals(seen.textAt("tag"), action.tag)) return List.of("other_tag");
+    if (!orEmpty(seen.textAt("origin")).equals(orEmpty(action.origin))) return List.of("other_origin");
+    if (!orEmpty(seen.textAt("tag")).equals(orEmpty(action.tag))) return List.of("other_tag");
     if (action.accountId != null && !action.accountId.equals(seen.textAt("account_id"))) return List.of("other_account");
     if (action.action != null && !action.action.equals(seen.textAt("action"))) return List.of("other_action");
     if (action.platform != null && !action.platform.equals(seen.textAt("platform"))) return List.of("other_platform");
-    if (action.isProven && !Boolean.TRUE.equals(seen.flagAt("proven"))) weak.add("unproven");
+    if (action.isProven && !Boolean.TRUE.equals(seen.get("proven"))) weak.add("unproven");
     return weak;
   }
 
@@ -75,14 +78,33 @@ final class Checks {
       address(seen.textAt("ip_address"));
       for (String name : List.of("origin", "tag", "account_id", "action", "suspect_level")) seen.textAt(name);
       Types.DecisionBody rule = seen.bodyAt("decision", Types.DecisionBody::new);
-      return seen.textAt("platform") != null
+      return isText(seen.get("platform"))
           && seen.flagAt("identifiable") != null
-          && seen.integerAt("visitor_confidence") != null
-          && texts.stream().allMatch(name -> seen.textAt(name) != null)
-          && integers.stream().allMatch(name -> seen.integerAt(name) != null)
+          && Json.isWhole(seen.get("visitor_confidence"))
+          && texts.stream().allMatch(name -> isText(seen.get(name)))
+          && integers.stream().allMatch(name -> Json.isWhole(seen.get(name)))
           && (rule == null || (rule.action() != null && rule.rule() != null));
     } catch (SvcException | IllegalArgumentException ofAnotherKind) {
       return false;
+    }
+  }
+
+  static boolean isText(Object value) {
+    return value instanceof String && !((String) value).isEmpty();
+  }
+
+  /** An empty text is none. */
+  private static String orEmpty(String text) {
+    return text == null ? "" : text;
+  }
+
+  /** A time of RFC 3339, to a millisecond; null for any other text. */
+  private static Instant time(String text) {
+    if (!TIME.matcher(text).matches()) return null;
+    try {
+      return OffsetDateTime.parse(text).toInstant().truncatedTo(ChronoUnit.MILLIS);
+    } catch (DateTimeException noTime) {
+      return null;
     }
   }
 
@@ -129,8 +151,11 @@ final class Checks {
 
   /** An address in one form, whatever the notation; IPv4 inside IPv6 is IPv4. No name is looked up. */
   private static InetAddress address(String text) {
-    String plain = String.valueOf(text).replaceFirst("%.*$", "");
-    if (ADDRESS.matcher(plain).matches()) {
+    String whole = String.valueOf(text);
+    int zone = whole.indexOf('%');
+    String plain = zone < 0 ? whole : whole.substring(0, zone);
+    boolean isZone = zone < 0 || (plain.contains(":") && zone == whole.lastIndexOf('%') && zone + 1 < whole.length());
+    if (isZone && ADDRESS.matcher(plain).matches()) {
       try {
         return InetAddress.getByName(plain);
       } catch (UnknownHostException noAddress) {

@@ -7,8 +7,8 @@ import java.net.http.HttpConnectTimeoutException;
 import java.net.http.HttpRequest;
 import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse;
-import java.net.http.HttpResponse.BodyHandlers;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.Iterator;
@@ -37,10 +37,15 @@ public final class Client extends Operations {
 
   private static final String BASE = "/api/v1";
   private static final double FEED_WAIT_MS = 1_000;
+  private static final Duration DEADLINE = Duration.ofSeconds(15);
+
+  /** Of the body of a response. */
+  private static final int MAX_BYTES = 16 << 20;
 
   private final String baseUrl;
   private final String apiKey;
   private final Duration timeout;
+  private final Duration deadline;
   private final Retries retries;
   private final HttpClient http;
   private final Map<String, KeyRing> rings = new ConcurrentHashMap<>();
@@ -55,9 +60,15 @@ public final class Client extends Operations {
 
   /**
    * With a time limit of each attempt, and a client of HTTP as it is built here: for a proxy or an authority of your own. It
-   * never follows redirects.
+   * never follows redirects. A call ends within 15 seconds.
    */
   public Client(String baseUrl, String apiKey, Duration timeout, Retries retries, HttpClient.Builder http) {
+    this(baseUrl, apiKey, timeout, DEADLINE, retries, http);
+  }
+
+  /** As above, with a time limit of all attempts of a call and the waits between them, too. */
+  public Client(
+      String baseUrl, String apiKey, Duration timeout, Duration deadline, Retries retries, HttpClient.Builder http) {
     if (baseUrl == null || !baseUrl.matches("https?://.+")) {
       throw new IllegalArgumentException(
           "baseUrl is the address of the service, such as https://id.shop.example, not " + baseUrl);
@@ -69,6 +80,7 @@ public final class Client extends Operations {
           "apiKey is empty, or has characters that no key has: svc_sk_... as it was issued");
     }
     this.timeout = timeout;
+    this.deadline = deadline;
     this.retries = retries;
     this.http = http.version(HttpClient.Version.HTTP_1_1).followRedirects(HttpClient.Redirect.NEVER).build();
   }
@@ -86,7 +98,7 @@ public final class Client extends Operations {
    */
   public Checked<EventDetailBody> check(String requestId, Action action, Predicate<String> isFirstUse) {
     EventDetailBody event = eventOf(requestId);
-    List<String> problems = event == null ? List.of("not_found") : Checks.problemsWith(event, action);
+    List<String> problems = event == null ? List.of("not_found") : Checks.problemsWith(event, action, requestId);
     if (Checks.mayCount(problems) && !isFirstUse.test(requestId)) problems = List.of("used_before");
     return new Checked<>(problems, event, action.allowsUnknown);
   }
@@ -111,7 +123,7 @@ public final class Client extends Operations {
   public Checked<Verdict> checkVerdict(
       String token, String organizationId, String environment, Action action, Predicate<String> isFirstUse) {
     KeyRing ring = rings.computeIfAbsent(organizationId, id -> new KeyRing());
-    if (ring.mustBeRead(token, System.nanoTime())) ring.put(getVerdictKeys(organizationId).keys(), System.nanoTime());
+    if (ring.mustBeRead(token, System.nanoTime())) ring.put(getVerdictKeys(organizationId).get("keys"), System.nanoTime());
     Checked<Verdict> checked = ring.check(token, organizationId, environment, action);
     boolean isAgain = checked.mayCount() && !isFirstUse.test(checked.found().requestId());
     return isAgain ? new Checked<>(List.of("used_before"), checked.found(), action.allowsUnknown) : checked;
@@ -160,9 +172,9 @@ public final class Client extends Operations {
     public EventsAnswer next() {
       if (!hasNext()) throw new NoSuchElementException();
       if (isAtEnd) pause(FEED_WAIT_MS, new IllegalStateException("interrupted while the feed was waited for"));
-      EventsAnswer page = listEvents(next);
+      EventsAnswer page = checked(listEvents(next), "rows");
       next = new ListEventsQuery(next).after(page.nextCursor()).from(null);
-      isAtEnd = !Boolean.TRUE.equals(page.hasMore());
+      isAtEnd = !Boolean.TRUE.equals(page.get("has_more"));
       return page;
     }
   }
@@ -196,9 +208,9 @@ public final class Client extends Operations {
     public ChangesAnswer next() {
       if (!hasNext()) throw new NoSuchElementException();
       if (isAtEnd) pause(FEED_WAIT_MS, new IllegalStateException("interrupted while changes were waited for"));
-      ChangesAnswer page = listChanges(next);
+      ChangesAnswer page = checked(listChanges(next), "changes");
       next = new ListChangesQuery(next).after(page.nextCursor());
-      isAtEnd = !page.hasMore();
+      isAtEnd = !Boolean.TRUE.equals(page.get("has_more"));
       return page;
     }
   }
@@ -214,7 +226,7 @@ public final class Client extends Operations {
     @Override
     public boolean hasNext() {
       while (rows.isEmpty() && next != null) {
-        EventsAnswer page = listEvents(next);
+        EventsAnswer page = checked(listEvents(next), "rows");
         rows.addAll(page.rows());
         next = page.nextCursor() == null ? null : new ListEventsQuery(next).cursor(page.nextCursor());
       }
@@ -228,16 +240,27 @@ public final class Client extends Operations {
     }
   }
 
+  /** The page, where it has the form of one, whose list has this name. */
+  private static <T extends Body> T checked(T page, String name) {
+    Object rows = page.get(name);
+    boolean isCursor = page.get("next_cursor") == null || page.get("next_cursor") instanceof String;
+    boolean isPage = isCursor && rows instanceof List && ((List<?>) rows).stream().allMatch(row -> row instanceof Map);
+    if (!isPage) throw ApiException.unexpected(200, null, null);
+    return page;
+  }
+
   /** Sends a call, again where that can help and is safe; the decoded body of the response, null without one. */
   @Override
   public Map<String, Object> send(Call call) {
+    long end = System.nanoTime() + deadline.toNanos();
     for (int attempt = 1; ; attempt++) {
       try {
-        return attempt(call);
+        return attempt(call, Math.max(1, Math.min(timeout.toNanos(), end - System.nanoTime())));
       } catch (ApiException | UnreachableException failure) {
         double random = ThreadLocalRandom.current().nextDouble();
         Double wait = retries.waitMs(failure, attempt, call.isRepeatable, random);
-        if (wait == null || Thread.currentThread().isInterrupted()) throw failure;
+        if (wait == null || wait * 1e6 >= end - System.nanoTime()) throw failure;
+        if (Thread.currentThread().isInterrupted()) throw failure;
         pause(wait, failure);
       }
     }
@@ -252,11 +275,11 @@ public final class Client extends Operations {
     }
   }
 
-  private Map<String, Object> attempt(Call call) {
-    HttpRequest request = request(call);
-    CompletableFuture<HttpResponse<String>> sent = http.sendAsync(request, BodyHandlers.ofString());
+  private Map<String, Object> attempt(Call call, long limitNs) {
+    CompletableFuture<HttpResponse<byte[]>> sent =
+        http.sendAsync(request(call, Duration.ofNanos(limitNs)), head -> new LimitedBody(MAX_BYTES));
     try {
-      return read(sent.get(timeout.toMillis(), TimeUnit.MILLISECONDS));
+      return read(sent.get(limitNs, TimeUnit.NANOSECONDS));
     } catch (ExecutionException error) {
       throw unreachable(error.getCause());
     } catch (TimeoutException late) {
@@ -277,13 +300,13 @@ public final class Client extends Operations {
     return new UnreachableException("no response from " + origin + ": " + reason, !isUnsent, cause);
   }
 
-  private HttpRequest request(Call call) {
+  private HttpRequest request(Call call, Duration limit) {
     StringJoiner query = new StringJoiner("&");
     call.query.forEach((name, value) -> query.add(Call.escaped(name) + "=" + Call.escaped(value)));
     String end = query.length() == 0 ? "" : "?" + query;
     HttpRequest.Builder request =
         HttpRequest.newBuilder(URI.create(baseUrl + BASE + call.path + end))
-            .timeout(timeout)
+            .timeout(limit)
             .header("user-agent", "svc-client-java/" + VERSION)
             .header("x-api-key", apiKey)
             .method(
@@ -294,27 +317,40 @@ public final class Client extends Operations {
     return request.build();
   }
 
-  /** The body of a response, null where it has none; throws {@link ApiException} for any but a success. */
-  private static Map<String, Object> read(HttpResponse<String> response) {
+  /** The object in the body of a response, null where it has none; throws {@link ApiException} for any but a success. */
+  private static Map<String, Object> read(HttpResponse<byte[]> response) {
     int status = response.statusCode();
     if (status == 204) return null;
     Object body = null;
     try {
-      body = Json.read(response.body());
+      if (response.body() != null) body = Json.read(response.body());
     } catch (IllegalArgumentException noJson) {
       // of a proxy, or of something else at this address
     }
-    if (status / 100 == 2 && body instanceof Map) return Body.fieldsOf(body);
+    boolean isSuccess = status / 100 == 2;
+    if (isSuccess && body instanceof Map) return Body.fieldsOf(body);
     String requestId = response.headers().firstValue("x-request-id").orElse(null);
-    String after = response.headers().firstValue("retry-after").orElse("");
-    Long retryAfterS = after.matches("[0-9]{1,9}") ? Long.valueOf(after) : null;
+    Long retryAfterS = Retries.retryAfterS(response.headers().firstValue("retry-after").orElse(""), Instant.now());
     Object fault = body instanceof Map ? ((Map<?, ?>) body).get("error") : null;
-    if (fault instanceof Map) {
-      Types.Fault said = new Types.Fault(Body.fieldsOf(fault));
-      if (said.get("code") instanceof String && said.get("message") instanceof String) {
-        throw new ApiException(status, said.code(), said.message(), said.details(), requestId, retryAfterS);
-      }
-    }
-    throw ApiException.unexpected(status, requestId, retryAfterS);
+    if (isSuccess || !isFault(fault)) throw ApiException.unexpected(status, requestId, retryAfterS);
+    Types.Fault said = new Types.Fault(Body.fieldsOf(fault));
+    throw new ApiException(status, said.code(), said.message(), said.details(), requestId, retryAfterS);
+  }
+
+  private static boolean isFault(Object error) {
+    if (!(error instanceof Map)) return false;
+    Map<?, ?> fields = (Map<?, ?>) error;
+    Object details = fields.get("details") == null ? List.of() : fields.get("details");
+    return Checks.isText(fields.get("code"))
+        && fields.get("message") instanceof String
+        && details instanceof List
+        && ((List<?>) details).stream().allMatch(Client::isDetail);
+  }
+
+  private static boolean isDetail(Object detail) {
+    if (!(detail instanceof Map)) return false;
+    Map<?, ?> fields = (Map<?, ?>) detail;
+    return List.of("field", "issue", "location").stream()
+        .allMatch(name -> fields.get(name) == null || fields.get(name) instanceof String);
   }
 }

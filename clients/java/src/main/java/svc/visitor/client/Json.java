@@ -1,5 +1,8 @@
 package svc.visitor.client;
 
+import java.nio.ByteBuffer;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -7,7 +10,8 @@ import java.util.Map;
 
 /** JSON (RFC 8259) as maps, lists, texts, {@code Long}, {@code Double}, {@code Boolean} and null. */
 final class Json {
-  private static final int DEEPEST = 512;
+  private static final int DEEPEST = 100;
+  private static final long MAX_INTEGER = (1L << 53) - 1;
 
   private final String text;
   private int at;
@@ -17,7 +21,19 @@ final class Json {
     this.text = text;
   }
 
-  /** Throws {@code IllegalArgumentException} for what is no JSON, or nested deeper than 512 times. */
+  /** As below, of UTF-8 without a byte order mark. */
+  static Object read(byte[] text) {
+    try {
+      return read(StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(text)).toString());
+    } catch (CharacterCodingException noText) {
+      throw new IllegalArgumentException("no JSON: no UTF-8", noText);
+    }
+  }
+
+  /**
+   * Throws {@code IllegalArgumentException} for what is no JSON, such as half of a surrogate pair, or nested deeper than 100
+   * times. Of two fields of one name the last one counts.
+   */
   static Object read(String text) {
     Json reader = new Json(text);
     Object value = reader.value();
@@ -115,6 +131,8 @@ final class Json {
       found.append(one == '\\' ? escaped() : one);
     }
     at++;
+    boolean isText = found.codePoints().noneMatch(one -> one >= Character.MIN_SURROGATE && one <= Character.MAX_SURROGATE);
+    if (!isText) throw fault();
     return found.toString();
   }
 
@@ -162,6 +180,14 @@ final class Json {
     int begin = at;
     while (at < text.length() && text.charAt(at) >= '0' && text.charAt(at) <= '9') at++;
     if (at == begin) throw fault();
+  }
+
+  /** Whether a value is a whole number, in any notation, that every reader of JSON has exactly (RFC 8259, section 6). */
+  static boolean isWhole(Object value) {
+    if (value instanceof Long) return Math.abs((Long) value) <= MAX_INTEGER && (Long) value != Long.MIN_VALUE;
+    if (!(value instanceof Double)) return false;
+    double number = (Double) value;
+    return number == Math.rint(number) && Math.abs(number) <= MAX_INTEGER;
   }
 
   /** Throws {@code IllegalArgumentException} for what JSON has no form for. */

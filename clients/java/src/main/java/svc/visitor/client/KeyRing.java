@@ -37,13 +37,21 @@ final class KeyRing {
     return !keys.containsKey(kid) && now - readAt >= READ_AGAIN_NS;
   }
 
-  /** Keeps what was read in place of what is kept. */
-  synchronized void put(List<Types.JwkBody> published, long now) {
+  /**
+   * Keeps what was read in place of what is kept. Throws {@code ApiException} where it has not the form of keys; one of
+   * another kind is left out.
+   */
+  synchronized void put(Object published, long now) {
+    if (!(published instanceof List)) throw ApiException.unexpected(200, null, null);
     Map<String, PublicKey> found = new HashMap<>();
-    for (Types.JwkBody key : published) {
-      byte[] content = decoded(key.x());
-      boolean isOurs = "OKP".equals(key.kty()) && "Ed25519".equals(key.crv());
-      if (isOurs && content != null && content.length == KEY_BYTES) found.put(key.kid(), imported(content));
+    for (Object one : (List<?>) published) {
+      Map<?, ?> key = one instanceof Map ? (Map<?, ?>) one : Map.of();
+      for (String name : List.of("kty", "crv", "kid", "x")) {
+        if (!(key.get(name) instanceof String)) throw ApiException.unexpected(200, null, null);
+      }
+      byte[] content = decoded((String) key.get("x"));
+      boolean isOurs = "OKP".equals(key.get("kty")) && "Ed25519".equals(key.get("crv"));
+      if (isOurs && content != null && content.length == KEY_BYTES) found.put((String) key.get("kid"), imported(content));
     }
     keys = found;
     readAt = now;
@@ -92,7 +100,9 @@ final class KeyRing {
       verifier.initVerify(key);
       verifier.update(token.substring(0, end).getBytes(StandardCharsets.US_ASCII));
       if (!verifier.verify(signature)) return null;
-      Verdict said = new Verdict(Body.fieldsOf(Json.read(text(claims))));
+      Object read = Json.read(claims);
+      if (!(read instanceof Map)) return null;
+      Verdict said = new Verdict(Body.fieldsOf(read));
       return Checks.hasForm(said, List.of("aud", "jti", "environment"), List.of("iat", "exp")) ? said : null;
     } catch (GeneralSecurityException | SvcException | IllegalArgumentException notSigned) {
       return null;
@@ -105,18 +115,14 @@ final class KeyRing {
     byte[] header = decoded(token.substring(0, token.indexOf('.')));
     if (header == null) return null;
     try {
-      Object read = Json.read(text(header));
+      Object read = Json.read(header);
       if (!(read instanceof Map)) return null;
       Map<?, ?> fields = (Map<?, ?>) read;
-      boolean isVerdict = "EdDSA".equals(fields.get("alg")) && TYPE.equals(fields.get("typ"));
+      boolean isVerdict = "EdDSA".equals(fields.get("alg")) && TYPE.equals(fields.get("typ")) && !fields.containsKey("crit");
       return isVerdict && fields.get("kid") instanceof String ? (String) fields.get("kid") : null;
     } catch (IllegalArgumentException noJson) {
       return null;
     }
-  }
-
-  private static String text(byte[] content) {
-    return new String(content, StandardCharsets.UTF_8);
   }
 
   /**

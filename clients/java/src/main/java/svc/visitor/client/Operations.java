@@ -440,8 +440,9 @@ public abstract class Operations {
    * <p>The whole ruleset, in force from the next request on: a rule that is not sent is gone, also one that the
    * organization started with. Send the {@code revision} that you read: another one is {@code 409 revision_conflict}.
    * A condition that cannot be used is {@code invalid_condition}; {@code message} has line and column. Only admins
-   * change active rules and their order. Where the rules could cost more than 2 ms of CPU an event, the first that
-   * goes beyond is {@code too_expensive}. Needs the role {@code admin}, {@code developer} or {@code analyst}.
+   * change active rules and their order, and use more than 80 % of what a ruleset may have. Where the rules could
+   * cost more than 2 ms of CPU an event, the first that goes beyond is {@code too_expensive}. Needs the role {@code
+   * admin}, {@code developer} or {@code analyst}.
    */
   public RulesAnswer saveRules(String organizationId, RulesBody body, SaveRulesQuery query) {
     return new RulesAnswer(send(new Call("PUT", "/management/organizations/{}/rules", organizationId).body(body).query(query)));

@@ -1,12 +1,28 @@
 package svc.visitor.client;
 
+import java.time.DateTimeException;
 import java.time.Duration;
+import java.time.Instant;
+import java.time.LocalDateTime;
+import java.time.ZoneOffset;
+import java.util.List;
 import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /** Attempts of one call, with full-jitter backoff. */
 public final class Retries {
   /** Statuses of requests that were refused before anything was done. */
   private static final Set<Integer> NOT_DONE = Set.of(408, 425, 429);
+
+  /** What a longer {@code Retry-After} is read as: nobody waits for either. */
+  private static final long LONGEST_RETRY_AFTER_S = 999_999_999;
+
+  private static final List<String> MONTHS =
+      List.of("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec");
+  private static final Pattern DATE = Pattern.compile(
+      "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), ([0-9]{2}) (" + String.join("|", MONTHS)
+          + ") ([1-9][0-9]{3}) ([0-9]{2}):([0-9]{2}):([0-9]{2}) GMT");
 
   private final int attempts;
   private final Duration firstWait;
@@ -40,6 +56,31 @@ public final class Retries {
     Long retryAfterS = failure instanceof ApiException ? ((ApiException) failure).retryAfterS() : null;
     if (retryAfterS == null) return wait;
     return retryAfterS > longestRetryAfter.toSeconds() ? null : wait + retryAfterS * 1_000;
+  }
+
+  /**
+   * The seconds of a {@code Retry-After}, which is a number of them or a date (RFC 9110, section 10.2.3); null for any other
+   * text.
+   */
+  static Long retryAfterS(String value, Instant now) {
+    if (value.matches("[0-9]+")) {
+      String digits = value.replaceFirst("^0+(?=.)", "");
+      return digits.length() > 9 ? LONGEST_RETRY_AFTER_S : Long.parseLong(digits);
+    }
+    Matcher date = DATE.matcher(value);
+    if (!date.matches()) return null;
+    int[] parts = new int[6];
+    for (int i : new int[] {0, 2, 3, 4, 5}) parts[i] = Integer.parseInt(date.group(i + 1));
+    try {
+      Instant moment =
+          LocalDateTime.of(parts[2], MONTHS.indexOf(date.group(2)) + 1, parts[0], parts[3], parts[4], parts[5])
+              .toInstant(ZoneOffset.UTC);
+      Duration left = Duration.between(now, moment);
+      long seconds = left.getSeconds() + (left.getNano() > 0 ? 1 : 0);
+      return Math.min(Math.max(0, seconds), LONGEST_RETRY_AFTER_S);
+    } catch (DateTimeException noDay) {
+      return null;
+    }
   }
 
   private static boolean mayHelp(SvcException failure, boolean isRepeatable) {

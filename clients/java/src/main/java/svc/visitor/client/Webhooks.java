@@ -1,7 +1,5 @@
 package svc.visitor.client;
 
-import java.nio.ByteBuffer;
-import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
@@ -74,13 +72,17 @@ public final class Webhooks {
   private static WebhookEvent event(byte[] body) {
     Object read;
     try {
-      read = Json.read(StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(body)).toString());
-    } catch (CharacterCodingException | IllegalArgumentException noJson) {
+      read = Json.read(body);
+    } catch (IllegalArgumentException noJson) {
       throw new WebhookException("the body is no event");
     }
     if (!(read instanceof Map)) throw new WebhookException("the body is no event");
     WebhookEvent event = new WebhookEvent(Body.fieldsOf(read));
-    if (!Long.valueOf(1).equals(event.get("version"))) throw new WebhookException("the body is no event of version 1");
+    boolean isFirstVersion = Json.isWhole(event.get("version")) && event.integerAt("version") == 1;
+    boolean hasTexts = Checks.isText(event.get("id")) && Checks.isText(event.get("type"));
+    if (!isFirstVersion || !hasTexts || !(event.get("data") instanceof Map)) {
+      throw new WebhookException("the body is no event of version 1");
+    }
     return event;
   }
 }

@@ -250,10 +250,10 @@ final class Sending {
   private static void addresses() {
     String now = Instant.now().toString();
     EventDetailBody event = new EventDetailBody(
-        Body.fieldsOf(Json.read("{\"occurred_at\":\"" + now + "\",\"ip_address\":\"127.0.0.1\",\"platform\":\"web\","
+        Body.fieldsOf(Json.read("{\"request_id\":\"r1\",\"occurred_at\":\"" + now + "\",\"ip_address\":\"127.0.0.1\",\"platform\":\"web\","
             + "\"identifiable\":true,\"visitor_confidence\":100}")));
     for (String ip : List.of("", "nowhere", "127.0.0.1:80", "localhost", "256.0.0.1", "1:2", "cafe", ":::1", "1.2.3")) {
-      Throwable refused = thrown(() -> Checks.problemsWith(event, new Action(null, ip, null)));
+      Throwable refused = thrown(() -> Checks.problemsWith(event, new Action(null, ip, null), "r1"));
       same("address " + ip, refused instanceof IllegalArgumentException, true);
     }
   }
@@ -261,11 +261,11 @@ final class Sending {
   private static void json() {
     List<String> wrong = List.of(
         "", "{", "[1,]", "{\"a\":1,}", "{a:1}", "01", "1.", ".5", "+1", "-", "1e", "nul", "\"\\x\"", "\"\\u00g0\"", "\"a",
-        "\"\n\"", "[1 2]", "1 2", "'a'", "NaN", "\"\\u00", "\"\\u\uff10\uff10\uff10\uff10\"", "[".repeat(20_000));
+        "\"\n\"", "[1 2]", "1 2", "'a'", "NaN", "\"\\u00", "\"\\u\uff10\uff10\uff10\uff10\"", "[".repeat(101) + "]".repeat(101), "\"\\ud83d\"");
     for (String text : wrong) same(text, thrown(() -> Json.read(text)) instanceof IllegalArgumentException, true);
     List<String> right = List.of(
         "{}", "[]", "null", "[true,false]", "-0.5", "1.0E10", "9223372036854775807", "{\"a\":{\"b\":[1,\"\\u00e9\\ud83d\\ude00\"]}}",
-        "\"\\\"\\\\\\u0000\"", "[".repeat(500) + "]".repeat(500));
+        "\"\\\"\\\\\\u0000\"", "[".repeat(100) + "]".repeat(100));
     for (String text : right) same(text, Json.write(Json.read(" " + text + "\n")), text);
     same("a long number", Json.read("123456789012345678901234567890"), 123456789012345678901234567890.0);
     same("escapes", Json.read("\"\\/\\b\\f\\n\\r\\t\""), "/\b\f\n\r\t");

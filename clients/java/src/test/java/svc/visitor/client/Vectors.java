@@ -1,8 +1,13 @@
 package svc.visitor.client;
 
+import com.sun.net.httpserver.HttpServer;
 import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.http.HttpClient;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Base64;
@@ -11,18 +16,83 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.TreeMap;
+import java.util.concurrent.Executors;
 import svc.visitor.client.Types.DetailBody;
 import svc.visitor.client.Types.EventDetailBody;
-import svc.visitor.client.Types.JwkBody;
+import svc.visitor.client.Types.ListEventsQuery;
 
 /** Runs the cases that every library passes: {@code java Vectors FOLDER} prints how many, and what differs. */
 final class Vectors {
+  private static final String REQUEST_ID = "01993f0e-52a1-7c3d-9b52-6f1f3c0a9d11";
+  private static Map<String, Object> answer;
+  private static HttpServer service;
+  private static Client client;
+
   private Vectors() {}
+
+  private static HttpServer serving() throws IOException {
+    HttpServer server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+    server.createContext("/", exchange -> {
+      exchange.getResponseHeaders().set("connection", "close"); // none waits for an acknowledgment
+      byte[] body = Base64.getDecoder().decode((String) answer.get("body"));
+      Body.fieldsOf(answer.getOrDefault("headers", Map.of()))
+          .forEach((name, value) -> exchange.getResponseHeaders().set(name, (String) value));
+      int status = ((Long) answer.getOrDefault("status", 200L)).intValue();
+      exchange.sendResponseHeaders(status, body.length == 0 ? -1 : body.length);
+      exchange.getResponseBody().write(body);
+      exchange.close();
+    });
+    server.setExecutor(Executors.newSingleThreadExecutor(task -> {
+      Thread thread = new Thread(task);
+      thread.setDaemon(true);
+      return thread;
+    }));
+    server.start();
+    return server;
+  }
+
+  /** What comes of a response. */
+  private static Object answered(String kind, Map<String, Object> given) {
+    answer = given;
+    if (client == null || kind.equals("keys")) { // keys are kept
+      String url = "http://127.0.0.1:" + service.getAddress().getPort();
+      client = new Client(url, "svc_sk_key", Duration.ofSeconds(20), Retries.of(1), HttpClient.newBuilder());
+    }
+    try {
+      if (kind.equals("event")) {
+        Action action = action(Body.fieldsOf(given.get("action")), given);
+        return told(client.check(REQUEST_ID, action, id -> true));
+      }
+      if (kind.equals("keys")) {
+        Map<String, Object> expected = Body.fieldsOf(given.get("expected"));
+        String organization = (String) expected.get("organization_id");
+        String environment = (String) expected.get("environment");
+        String token = (String) given.get("token");
+        return told(client.checkVerdict(token, organization, environment, action(expected, given), id -> true));
+      }
+      if (kind.equals("page")) {
+        List<String> ids = new ArrayList<>();
+        client.iterateEvents(new ListEventsQuery()).forEach(row -> ids.add(row.requestId()));
+        return ids;
+      }
+      return client.getHealth().toString();
+    } catch (ApiException refused) {
+      if (!kind.equals("refusal")) return Map.of("error", refused.code());
+      Map<String, Object> made = new LinkedHashMap<>();
+      made.put("code", refused.code());
+      made.put("retry_after_s", refused.retryAfterS());
+      return made;
+    } catch (IllegalArgumentException wrong) {
+      return Map.of("error", "argument");
+    }
+  }
 
   public static void main(String[] arguments) throws IOException {
     List<String> faults = new ArrayList<>();
+    service = serving();
     int count = 0;
-    for (String name : List.of("webhook", "verdict", "check")) count += run(Path.of(arguments[0], name + ".json"), faults);
+    for (String name : List.of("webhook", "verdict", "check", "responses")) count += run(Path.of(arguments[0], name + ".json"), faults);
+    service.stop(0);
     System.out.println(count + " cases, " + faults.size() + " faults");
     faults.forEach(System.out::println);
     System.exit(faults.isEmpty() ? 0 : 1);
@@ -52,12 +122,21 @@ final class Vectors {
         Action action = action(Body.fieldsOf(given.get("action")), given);
         List<String> problems;
         try {
-          problems = Checks.problemsWith(event, action);
+          problems = Checks.problemsWith(event, action, REQUEST_ID);
         } catch (ApiException refused) {
           return Map.of("error", refused.code());
         }
         boolean isAgain = Checks.mayCount(problems) && Boolean.FALSE.equals(given.get("is_first"));
         return told(new Checked<>(isAgain ? List.of("used_before") : problems, event, action.allowsUnknown));
+      case "retry_after":
+        Instant now = Instant.ofEpochMilli((Long) given.get("now_ms"));
+        Long seconds = Retries.retryAfterS((String) given.get("value"), now);
+        return seconds == null ? null : seconds.doubleValue();
+      case "event":
+      case "keys":
+      case "page":
+      case "refusal":
+        return answered(kind, given);
       case "message":
         return message(given);
       case "wait":
@@ -95,9 +174,7 @@ final class Vectors {
 
   private static Object verdict(Map<String, Object> given) {
     KeyRing ring = new KeyRing();
-    List<JwkBody> keys = new ArrayList<>();
-    for (Object key : (List<?>) given.get("keys")) keys.add(new JwkBody(Body.fieldsOf(key)));
-    ring.put(keys, 0);
+    ring.put(given.get("keys"), 0);
     Map<String, Object> expected = Body.fieldsOf(given.get("expected"));
     String organization = (String) expected.get("organization_id");
     String environment = (String) expected.get("environment");

@@ -34,7 +34,7 @@ export interface Times {
 }
 
 /** What is answered in place of what would be. */
-interface Exception {
+interface Override {
   operation: string | undefined;
   /** How many times more; `null` = always. */
   left: number | null;
@@ -84,7 +84,7 @@ export class FakeService {
   readonly #events = new Map<string, EventDetailBody>();
   readonly #changes: ChangeBody[] = [];
   readonly #sent = new Map<string, string>();
-  #exceptions: Exception[] = [];
+  #overrides: Override[] = [];
   #key: VerdictKey | undefined;
 
   /** `defaults` is what holds for every event that says nothing else: see `answer`. */
@@ -164,26 +164,26 @@ export class FakeService {
     if (named === undefined || ERRORS[named]?.[0] !== status) {
       throw new TypeError(`the service has no error ${status} ${code ?? ""}`.trimEnd());
     }
-    this.#except(times, () => fault(named, undefined, retryAfterS));
+    this.#override(times, () => fault(named, undefined, retryAfterS));
   }
 
   /** Leave the next requests without a response, as after the time limit, at once. */
   timeOut(times: Times = {}): void {
-    this.#except(times, () => {
+    this.#override(times, () => {
       throw new DOMException("The operation was aborted due to timeout", "TimeoutError");
     });
   }
 
   /** Take no connection for the next requests. */
   disconnect(times: Times = {}): void {
-    this.#except(times, () => {
+    this.#override(times, () => {
       throw new TypeError("fetch failed", { cause: Object.assign(new Error("refused"), { code: "ECONNREFUSED" }) });
     });
   }
 
   /** Fail no more. */
   recover(): void {
-    this.#exceptions = this.#exceptions.filter((one) => !one.isFailure);
+    this.#overrides = this.#overrides.filter((one) => !one.isFailure);
   }
 
   /**
@@ -193,14 +193,14 @@ export class FakeService {
   respond(operation: string, body?: object, { times = null }: { times?: number | null } = {}): void {
     const status = OPERATIONS[operation]?.[2];
     const answer = (): Response => (body === undefined ? new Response(null, { status: 204 }) : json(status!, body));
-    this.#except({ operation, times }, answer, false);
+    this.#override({ operation, times }, answer, false);
   }
 
-  #except({ operation, times = 1 }: Times, answer: () => Response, isFailure = true): void {
+  #override({ operation, times = 1 }: Times, answer: () => Response, isFailure = true): void {
     if (operation !== undefined && !Object.hasOwn(OPERATIONS, operation)) {
       throw new TypeError(`${operation} is no operation: they are named as in the API, such as getEvent`);
     }
-    this.#exceptions.push({ operation, left: times, answer, isFailure });
+    this.#overrides.push({ operation, left: times, answer, isFailure });
   }
 
   // What arrives
@@ -217,8 +217,8 @@ export class FakeService {
   }
 
   /** What a test said of this request; that counts as one of its times. */
-  #next(operation: string, isFailure: boolean): Exception | undefined {
-    const one = this.#exceptions.find(
+  #next(operation: string, isFailure: boolean): Override | undefined {
+    const one = this.#overrides.find(
       (each) => each.isFailure === isFailure && each.left !== 0 && [undefined, operation].includes(each.operation),
     );
     if (typeof one?.left === "number") one.left -= 1;

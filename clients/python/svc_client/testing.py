@@ -76,7 +76,7 @@ class FakeCall:
 
 
 @dataclass
-class _Exception:
+class _Override:
     """What is answered in place of what would be."""
 
     operation: str | None
@@ -107,7 +107,7 @@ class FakeService:
         self._events: dict[str, dict[str, Any]] = {}
         self._changes: list[dict[str, Any]] = []
         self._sent: dict[str, str] = {}
-        self._exceptions: list[_Exception] = []
+        self._overrides: list[_Override] = []
         self._key: VerdictKey | None = None
 
     def client(self, *, api_key: str | None = None, retries: Retries | None = None) -> Client:
@@ -176,28 +176,28 @@ class FakeService:
         found = code or CODES.get(status) or next((one for one, (its, _) in ERRORS.items() if its == status), None)
         if found is None or ERRORS.get(found, (0, ""))[0] != status:
             raise ValueError(f"the service has no error {status} {code or ''}".rstrip())
-        self._except(operation, times, _error(found, retry_after_s=retry_after_s))
+        self._override(operation, times, _error(found, retry_after_s=retry_after_s))
 
     def time_out(self, *, times: int | None = 1, operation: str | None = None) -> None:
         """Leave the next requests without a response, as after the time limit, at once."""
-        self._except(operation, times, failure=httpx.ReadTimeout)
+        self._override(operation, times, failure=httpx.ReadTimeout)
 
     def disconnect(self, *, times: int | None = 1, operation: str | None = None) -> None:
         """Take no connection for the next requests."""
-        self._except(operation, times, failure=httpx.ConnectError)
+        self._override(operation, times, failure=httpx.ConnectError)
 
     def recover(self) -> None:
         """Fail no more."""
-        self._exceptions = [one for one in self._exceptions if not one.is_failure]
+        self._overrides = [one for one in self._overrides if not one.is_failure]
 
     def respond(self, operation: str, body: Mapping[str, Any] | None = None, *, times: int | None = None) -> None:
         """Answer an operation, such as `getVisitor`, with this body; without one, with none. For those that the fake
         does not know, and for what it says otherwise. Raises `ValueError` for no operation.
         """
         made = httpx.Response(204) if body is None else _json(OPERATIONS[_known(operation)][2], body)
-        self._except(operation, times, made, is_failure=False)
+        self._override(operation, times, made, is_failure=False)
 
-    def _except(
+    def _override(
         self,
         operation: str | None,
         times: int | None,
@@ -207,7 +207,7 @@ class FakeService:
         is_failure: bool = True,
     ) -> None:
         named = None if operation is None else _known(operation)
-        self._exceptions.append(_Exception(named, times, response, failure, is_failure))
+        self._overrides.append(_Override(named, times, response, failure, is_failure))
 
     # What arrives
 
@@ -242,9 +242,9 @@ class FakeService:
             return _error("not_found")
         return self._operation(operation, names, query, body, request.headers.get("idempotency-key"))
 
-    def _next(self, operation: str, *, is_failure: bool) -> _Exception | None:
+    def _next(self, operation: str, *, is_failure: bool) -> _Override | None:
         """What a test said of this request; that counts as one of its times."""
-        for one in self._exceptions:
+        for one in self._overrides:
             if one.is_failure == is_failure and one.operation in (None, operation) and one.left != 0:
                 one.left = None if one.left is None else one.left - 1
                 return one

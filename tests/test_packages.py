@@ -86,3 +86,33 @@ def test_a_package_has_the_license_and_a_page_without_links_to_files_elsewhere(f
     assert (folder / "LICENSE").read_bytes() == LICENSE
     links = re.findall(r"\]\((?!https?:|#)([^)]*)\)", (folder / "README.md").read_text())
     assert [link for link in links if not (folder / link).resolve().is_relative_to(folder)] == []
+
+
+def test_a_package_for_npm_describes_itself_and_names_no_address():
+    """Where a package is published, and where its sources are, is said by whoever publishes it."""
+    for folder in PACKAGES:
+        text = (folder / "package.json").read_text()
+        described = json.loads(text)
+        said = ("description", "license", "keywords", "files", "version")
+        assert [name for name in said if not described.get(name)] == [], folder
+        assert described["sideEffects"] is False, folder
+        assert "types" in text, folder
+        assert "http" not in text, folder
+        assert {"repository", "homepage", "bugs", "publishConfig"} & set(described) == set(), folder
+
+
+@pytest.mark.parametrize("folder", [ROOT, ROOT / "clients" / "python"], ids=["service", "client"])
+def test_a_package_for_python_describes_itself_and_names_no_address(folder: Path):
+    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    said = ("description", "license", "license-files", "keywords", "classifiers", "requires-python")
+    assert [name for name in said if not project.get(name)] == []
+    assert "readme" in project or "readme" in project["dynamic"]
+    assert "urls" not in project
+
+
+def test_the_library_for_java_describes_itself_and_names_no_address():
+    pom = ET.parse(ROOT / "clients" / "java" / "pom.xml").getroot()
+    for path in ("name", "description", f"licenses/{POM}license/{POM}name"):
+        assert pom.findtext(f"{POM}{path}"), path
+    for path in ("url", "scm", "distributionManagement", "repositories"):
+        assert pom.find(f"{POM}{path}") is None, path

@@ -27,6 +27,8 @@ RUN_BY = {
     ("README.md", "html", "console.log(request_id);"): "tests/web/test_examples.py",
     ("clients/fingerprint-compat/README.md", "html", "importmap"): "tests/web/test_fingerprint_compat.py",
     ("clients/fingerprint-compat/README.md", "js", "createEventsHandler("): "tests/web/test_fingerprint_compat.py",
+    ("clients/node/README.md", "javascript", "new FakeService("): "tests/clients/test_testing_guides.py",
+    ("clients/python/README.md", "python", "FakeService("): "tests/clients/test_testing_guides.py",
     ("docs/accounts.md", "sh", "account_thresholds"): "tests/test_curl_recipes.py",
     ("docs/accounts.md", "sh", "min_visitors"): "tests/test_curl_recipes.py",
     ("docs/accounts.md", "sh", "-X DELETE"): "tests/test_curl_recipes.py",

@@ -34,6 +34,7 @@ from tools.client_document import (
 )
 from tools.client_go import go_operations, go_types
 from tools.client_java import java_operations, java_types
+from tools.client_testing import python_testing, typescript_testing
 from tools.client_text import PYTHON_OPERATIONS, PYTHON_TYPES, TYPESCRIPT_OPERATIONS, TYPESCRIPT_TYPES
 
 MAX_LINE = 120
@@ -118,8 +119,8 @@ class Argument(NamedTuple):
 
     @property
     def is_nullable(self) -> bool:
-        """Whether `None` is sent, as `null`: what is left out is `UNSET`."""
-        return not self.required and self.annotation.endswith("| None")
+        """Whether `None` is sent, as `null`: what may be left out is `UNSET` then."""
+        return self.annotation.endswith("| None")
 
     @property
     def declared(self) -> str:
@@ -360,8 +361,10 @@ def files() -> dict[Path, str]:
         python / "types.py": python_types(document),
         python / "operations.py": python_operations(document, is_async=False),
         python / "async_operations.py": python_operations(document, is_async=True),
+        python / "testing_data.py": _formatted(python_testing(document, python_type)),
         node / "types.ts": typescript_types(document),
         node / "operations.ts": typescript_operations(document),
+        node / "testing-data.ts": typescript_testing(document),
         go / "types.go": go_types(one_type),
         go / "operations.go": go_operations(one_type),
         java / "Types.java": java_types(one_type),

@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 
 from tools import fingerprint_compat, react_native
+from tools.npm_forms import compile_forms
 from tools.web import INSTALLED, ROOT, WEB, Node, find_node, install
 
 PACKAGE = ROOT / "clients" / "node"
@@ -20,7 +21,6 @@ WEB_PACKAGES = ("sdk", "react", "vue", "svelte")
 """Of the web SDK: folders of `web`."""
 PACKAGES = (PACKAGE, fingerprint_compat.PACKAGE, *(WEB / name for name in WEB_PACKAGES), react_native.PACKAGE)
 """What a developer installs."""
-COMPILER = WEB / "node_modules" / "typescript" / "bin" / "tsc"
 
 
 def compiler() -> Node | str:
@@ -33,7 +33,7 @@ def compiler() -> Node | str:
 
 def compile_to(node: Node, folder: Path) -> None:
     """Compile the library into a folder. Raises `subprocess.CalledProcessError` where the sources are at fault."""
-    subprocess.run([node.node, COMPILER, "-p", PACKAGE, "--outDir", folder], env=node.environment, check=True)
+    compile_forms(node, PACKAGE, folder)
 
 
 def pack(node: Node, package: Path, folder: Path) -> None:

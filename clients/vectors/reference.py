@@ -20,6 +20,7 @@ from cases_of_reports import canonical_cases, report_cases
 from cases_of_responses import response_cases
 from cases_of_running import engine_cases
 from cases_of_sending import error_cases, retry_cases
+from cases_of_testing import testing_cases
 
 FOLDER = Path(__file__).parent
 FILES = {
@@ -37,6 +38,7 @@ FILES = {
     "webhook": lambda: [*webhook_cases(), *delivery_cases()],
     "responses": response_cases,
     "hostile": hostile_cases,
+    "testing": testing_cases,
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,7 +15,8 @@ import pytest
 import trio
 
 from tests.clients.vectors import FOLDER
-from tools.node_client import COMPILER, PACKAGE, compile_to, compiler
+from tools.node_client import PACKAGE, compile_to, compiler
+from tools.npm_forms import COMPILER
 from tools.web import Node
 
 
@@ -46,17 +48,48 @@ class Library:
         assert done.returncode == 0, done.stderr.decode()
         return json.loads(done.stdout)
 
+    def program(self, name: str, source: str | None = None, given: str = "") -> str:
+        """What a program prints, with `given` as its input; `source`: written into the file of this name first."""
+        if source is not None:
+            (self.folder / name).write_text(source)
+        command = [str(self._node.node), name]
+        done = subprocess.run(
+            command,
+            cwd=self.folder,
+            env=self._node.environment,
+            input=given,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
     def type_errors(self, **programs: str) -> str:
         """What the compiler says of programs that use the library, each in a file of its name."""
+        return self.faults({f"{name}.mts": source for name, source in programs.items()})
+
+    def faults(self, programs: dict[str, str], **options: str | bool) -> str:
+        """What the compiler says of these files, with these options of its own."""
         for name, source in programs.items():
-            (self.folder / f"{name}.mts").write_text(source)
-        options = {"strict": True, "noEmit": True, "module": "NodeNext", "target": "ES2022", "types": []}
-        described = {"compilerOptions": options, "files": [f"{name}.mts" for name in programs]}
-        (self.folder / "tsconfig.json").write_text(json.dumps(described))
-        command = [str(self._node.node), str(COMPILER), "-p", "."]
+            (self.folder / name).write_text(source)
+        given = {"strict": True, "noEmit": True, "module": "NodeNext", "target": "ES2022", "types": [], **options}
+        described = self.folder / f"tsconfig-{'-'.join(programs)}.json"  # other tests compile in this folder, too
+        described.write_text(json.dumps({"compilerOptions": given, "files": list(programs)}))
+        command = [str(self._node.node), str(COMPILER), "-p", described.name]
         return subprocess.run(
             command, cwd=self.folder, env=self._node.environment, capture_output=True, text=True, check=False
         ).stdout
+
+    def packed(self) -> set[str]:
+        """The files that npm puts into the package."""
+        command = [*self._node.npm, "pack", "--dry-run", "--json", "--ignore-scripts"]
+        place = self.folder / "node_modules" / "@svc" / "client"
+        done = subprocess.run(
+            command, cwd=place, env=self._node.environment, check=True, capture_output=True, text=True
+        )
+        (packed,) = json.loads(done.stdout)
+        return {file["path"] for file in packed["files"]}
 
 
 @pytest.fixture(scope="session")
@@ -71,7 +104,8 @@ def library(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Library
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (package / "package.json").exists():
             compile_to(node, package / "dist")
-            (package / "package.json").write_text((PACKAGE / "package.json").read_text())
+            for name in ("README.md", "LICENSE", "package.json"):
+                shutil.copy(PACKAGE / name, package)
     return Library(node, folder)
 
 

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import zipfile
+from email import message_from_bytes
 from pathlib import Path
 
 import pytest
@@ -18,10 +19,11 @@ LICENSE = (ROOT / "LICENSE").read_bytes()
 
 
 @pytest.mark.slow(5)
-def test_the_wheel_of_the_library_carries_the_license(tmp_path: Path):
+def test_the_wheel_of_the_library_has_license_readme_types_and_no_address(tmp_path: Path):
     source = ROOT / "clients" / "python"
     copy = tmp_path / "python"
-    for file in (source / "pyproject.toml", source / "README.md", source / "LICENSE", *source.glob("svc_client/*.py")):
+    files = ("pyproject.toml", "README.md", "LICENSE", "svc_client/py.typed")
+    for file in (*(source / name for name in files), *source.glob("svc_client/*.py")):
         (copy / file.relative_to(source)).parent.mkdir(parents=True, exist_ok=True)
         (copy / file.relative_to(source)).write_bytes(file.read_bytes())
     build = ["wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index", "-w", str(tmp_path), str(copy)]
@@ -30,6 +32,14 @@ def test_the_wheel_of_the_library_carries_the_license(tmp_path: Path):
     with zipfile.ZipFile(wheel) as archive:
         (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/licenses/LICENSE")]
         assert archive.read(name) == LICENSE
+        assert {"svc_client/py.typed", "svc_client/testing.py"} < set(archive.namelist())
+        (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        described = message_from_bytes(archive.read(name))
+    assert described["Keywords"] == "visitor identification,fraud detection,self-hosted"
+    assert described["License-Expression"] == "Apache-2.0"
+    assert "Typing :: Typed" in described.get_all("Classifier", [])
+    assert described.get_payload() == (source / "README.md").read_text()
+    assert described.get_all("Project-URL") is described["Home-page"] is None
 
 
 def install(folder: Path, *packages: Path) -> set[str]:
@@ -65,11 +75,11 @@ def test_npm_asks_no_registry_for_a_package_of_ours(tmp_path: Path):
 
 @pytest.mark.slow(5)
 @pytest.mark.parametrize("folder", PACKAGES, ids=lambda folder: folder.relative_to(ROOT).as_posix())
-def test_an_npm_package_carries_the_license(folder: Path):
+def test_an_npm_package_carries_the_license_and_its_readme(folder: Path):
     node = find_node()
     if node is None:
         pytest.skip("there is no npm")
     command = [*node.npm, "pack", "--dry-run", "--json", "--ignore-scripts"]
     done = subprocess.run(command, cwd=folder, env=node.environment, check=True, capture_output=True)
     (packed,) = json.loads(done.stdout)
-    assert "LICENSE" in {file["path"] for file in packed["files"]}
+    assert {"LICENSE", "README.md"} < {file["path"] for file in packed["files"]}

@@ -179,7 +179,7 @@ async def test_node_passes_every_case(library: Library):
         """
         const { readFileSync } = await import("node:fs");
         const read = (name) => JSON.parse(readFileSync(`${FOLDER}/${name}.json`, "utf8")).cases;
-        const inner = (name) => import(`file://${process.cwd()}/node_modules/@svc/client/dist/${name}.js`);
+        const inner = (name) => import(`file://${process.cwd()}/node_modules/@svc/client/dist/esm/${name}.js`);
         const { KeyRing } = await inner("verdicts"), { waitMs, retryAfterS } = await inner("retries");
         const { concluded, mayCount, problemsWith } = await inner("checks");
         const action = ({ account_id: accountId, same_network: sameNetwork, allow_unknown: allowUnknown, ...others }) =>

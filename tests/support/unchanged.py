@@ -24,11 +24,11 @@ _OF_THE_SERVICE = (
 INPUTS: dict[str, tuple[str, ...]] = {
     "tests/web": (
         "web/**/*", "tests/web/**/*", "tools/web.py", "docs/openapi.json", "clients/fingerprint-compat/**/*",
-        "tests/clients/fingerprint.py", "tools/fingerprint_compat.py", *_OF_THE_SERVICE,
+        "tests/clients/fingerprint.py", "tools/fingerprint_compat.py", "tools/npm_forms.py", *_OF_THE_SERVICE,
     ),
     "tests/clients": (
         "clients/**/*", "examples/**/*", "tests/clients/**/*", "docs/openapi.json", "web/*/package.json",
-        "web/*/LICENSE", "LICENSE", "tools/*.py", *_OF_THE_SERVICE,
+        "web/*/LICENSE", "LICENSE", "tools/*.py", "svc/identify/data/signals.toml", *_OF_THE_SERVICE,
     ),
 }  # fmt: skip
 """Folder -> patterns of the files that its tests depend on. The tests of the contract check what a route returns."""

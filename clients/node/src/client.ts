@@ -263,7 +263,12 @@ function codeOf(error: unknown): string {
 function failureOf(error: unknown, origin: string): unknown {
   const because = (reason: string): string => `no response from ${origin}: ${reason}`;
   if (error instanceof DOMException) return new UnreachableError(because(error.message), true, error);
-  if (!(error instanceof TypeError) || error.cause === undefined) return error;
+  if (!isTypeError(error) || error.cause === undefined) return error;
   const cause = error.cause as { message?: string };
   return new UnreachableError(because(cause.message ?? error.message), !NOT_SENT.has(codeOf(error)), error);
+}
+
+/** By its name: in Jest, `fetch` has another `TypeError` than this module. */
+function isTypeError(error: unknown): error is TypeError {
+  return (error as Partial<Error> | null)?.name === "TypeError";
 }

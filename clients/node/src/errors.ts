@@ -1,8 +1,28 @@
 import type { DetailBody } from "./types.js";
 
-/** Any error of this library. */
+/** Of an error: the names of its classes. Each form of this package finds the same symbol. */
+const KINDS = Symbol.for("@svc/client: kinds of an error");
+
+/**
+ * Any error of this library. `instanceof` also holds for one of the other form of the package: a process may have both,
+ * ES modules and CommonJS.
+ */
 export class SvcError extends Error {
   override name = "SvcError";
+
+  constructor(message?: string, options?: ErrorOptions) {
+    super(message, options);
+    const made = new.target;
+    const value = Object.keys(CLASSES).filter((name) => made === CLASSES[name] || made.prototype instanceof CLASSES[name]!);
+    Object.defineProperty(this, KINDS, { value });
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    if (Function.prototype[Symbol.hasInstance].call(this, value)) return true;
+    const name = Object.keys(CLASSES).find((one) => CLASSES[one] === this); // none of a class of the caller's own
+    const kinds = (value as { [KINDS]?: string[] } | null | undefined)?.[KINDS];
+    return name !== undefined && kinds !== undefined && kinds.includes(name);
+  }
 }
 
 /** The service refused a request, or failed. */
@@ -55,3 +75,5 @@ export class UnreachableError extends SvcError {
 export class WebhookError extends SvcError {
   override name = "WebhookError";
 }
+
+const CLASSES: Record<string, Function> = { SvcError, ApiError, UnreachableError, WebhookError };

@@ -1567,7 +1567,7 @@ class AsyncOperations:
             Call(
                 "PUT",
                 path("/management/organizations/{}/events/{}/label", organization_id, request_id),
-                body=given({"label": label}, {"label_reason": label_reason}),
+                body=given({}, {"label": label, "label_reason": label_reason}),
             )
         )
 

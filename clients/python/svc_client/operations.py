@@ -1555,7 +1555,7 @@ class Operations:
             Call(
                 "PUT",
                 path("/management/organizations/{}/events/{}/label", organization_id, request_id),
-                body=given({"label": label}, {"label_reason": label_reason}),
+                body=given({}, {"label": label, "label_reason": label_reason}),
             )
         )
 

@@ -72,7 +72,7 @@ class Task:
 
 
 class WorkerPool:
-    """Jobs of one kind, a fixed number at a time; one that outlives its limit is given up, and another takes its place."""
+    """Jobs of one kind, a fixed number at a time; one that outlives its limit is given up, and another replaces it."""
 
     def __init__(self, clock: Clock, size: int, spare: int) -> None:
         self._clock, self._size, self._spare = clock, size, spare

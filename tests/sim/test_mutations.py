@@ -147,7 +147,7 @@ LATER = Identify(at=60, org=0)
 AGAIN = Identify(at=6, org=0, device=1, key=1)
 
 MUTATIONS: dict[str, tuple[Sabotage, Plan, str]] = {
-    "an event is not stored": (losing(EVENTS), plan(VISIT), "is not stored"),
+    "an event is not stored": (losing(EVENTS), plan(VISIT), "corrupt row"),
     "a line of the ledger is left out": (losing(LEDGER, first=1), plan(VISIT), "its ledger sums to"),
     "an idempotency key is forgotten": (losing(IDEMPOTENCY), plan(VISIT, AGAIN), "key 1 of shop 0 has 2 events"),
     "a challenge stays unused": (losing(CHALLENGES, first=2), plan(Attest(at=5, org=0)), "a challenge was used by 2"),

@@ -225,6 +225,7 @@ async def test_a_cursor_that_is_older_than_retention_goes_on_with_the_oldest_eve
     live.clock.now_ms += HOLD_MS
     page, cursor = await feed(live, secret, limit=1)
     live.clock.now_ms += 31 * DAY_MS
+    await sweep(live.found.store, live.clock.now_ms, 365, with_passes=True)
     new = await visits(live, 2)
     live.clock.now_ms += HOLD_MS
     assert page == old[:1]

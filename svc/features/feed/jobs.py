@@ -19,8 +19,10 @@ from svc.identify.index.forward_queries import SearchForward
 from svc.identify.index.queries import LAST, Scope, Search, just_above
 from svc.identify.queries import events
 from svc.identify.queries.events import KEYS_OF_A_LOOK, MAX_KEYS, EventMatch, EventPosition, UnreadableEvent, in_looks
+from svc.identify.records import RetentionPass
 from svc.identify.tables import FEED_CLOSED, LATE_EVENTS, RETENTION_PASSES
 from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.tenants.queries import organization
 from svc.kernel.values.ids import HOUR_MS, made_at_ms
 
 
@@ -125,9 +127,9 @@ def oldest_shown_ms(snapshot: Snapshot, number: int, now_ms: int, retention_ms: 
     A clock by which retention would delete nothing hides nothing either (decisions 17.3): what a cursor passed over
     would be there again, and never be read, once the clock is right.
     """
-    made = snapshot.get(RETENTION_PASSES, number)
-    believed_ms = 0 if made is None else made.began_at_ms
-    is_doubted = believed_ms > 0 and now_ms - believed_ms > DOUBTED_MS
+    made = snapshot.get(RETENTION_PASSES, number) or RetentionPass()
+    believed_ms = made.began_at_ms or organization(snapshot, number).created_at_ms
+    is_doubted = now_ms - believed_ms > DOUBTED_MS
     return (believed_ms if is_doubted else now_ms) - retention_ms
 
 

@@ -18,6 +18,7 @@ from svc.kernel.store.directory import open_directory
 from svc.world import World
 from tests.crash.disk import disk_library
 from tests.support.acknowledged import shop
+from tests.support.journal import post
 from tests.support.killed import Fickle, Status, receiving, register, sending_to
 from tests.support.live import ORIGIN, USER_AGENT, report
 from tests.support.ports import free_port
@@ -85,9 +86,7 @@ async def identify(port: int, key: str) -> int | None:
     headers = {"x-api-key": key, "origin": ORIGIN, "user-agent": USER_AGENT}
     body = {"signals": report(1), "sdk": {"platform": "web", "version": "1.0.0"}}
     try:
-        async with httpx.AsyncClient(timeout=30) as client:
-            url = f"http://127.0.0.1:{port}/api/v1/identify"
-            return (await client.post(url, json=body, headers=headers)).status_code
+        return (await post(f"http://127.0.0.1:{port}/api/v1/identify", body, headers, 30)).status_code
     except httpx.HTTPError:
         return None
 

@@ -19,6 +19,7 @@ import pytest
 import trio
 
 from tests.crash.disk import disk_library
+from tests.support.journal import post
 from tests.support.live import ORIGIN, USER_AGENT, report
 from tests.support.process import PRELOADED, Served, run, run_json
 
@@ -50,8 +51,7 @@ class Shop:
     async def identify(self, server: Served) -> httpx.Response:
         headers = {"x-api-key": self.key, "origin": ORIGIN, "user-agent": USER_AGENT}
         body = {"signals": report(1), "sdk": {"platform": "web", "version": "1.0.0"}}
-        async with httpx.AsyncClient(timeout=30) as client:
-            return await client.post(f"http://127.0.0.1:{server.port}/api/v1/identify", json=body, headers=headers)
+        return await post(f"http://127.0.0.1:{server.port}/api/v1/identify", body, headers, 30)
 
 
 @pytest.fixture

@@ -29,6 +29,7 @@ from svc.kernel.values.partitions import partition_of
 from tests.store.postgresql.nodes import until
 from tests.support.acknowledged import CREDIT_USD, PRICE_MICROS, shop
 from tests.support.due import ORGANIZATION_ID, Due, certified
+from tests.support.journal import post
 from tests.support.live import repeatable, report
 from tests.support.postgresql import Cluster
 from tests.support.process import Served, run
@@ -153,9 +154,5 @@ def sent_by(cluster: Cluster, database: str, node: Served, due: Due) -> Sequence
 
 
 async def identify(node: Served, api_key: str, key: str) -> httpx.Response:
-    async with httpx.AsyncClient(timeout=60) as client:
-        return await client.post(
-            f"http://127.0.0.1:{node.port}/api/v1/identify",
-            json={"sdk": {"platform": "web"}, "signals": report(1)},
-            headers=repeatable(api_key, key),
-        )
+    url, body = f"http://127.0.0.1:{node.port}/api/v1/identify", {"sdk": {"platform": "web"}, "signals": report(1)}
+    return await post(url, body, repeatable(api_key, key), 60)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
 import httpx
 import trio
@@ -34,6 +34,14 @@ class Whole(httpx.AsyncByteStream):
         if self._parts:
             return self._parts.pop()
         raise StopAsyncIteration
+
+
+async def post(url: str, body: object, headers: Mapping[str, str], timeout_s: float) -> httpx.Response:
+    """One request with a JSON body, to a server that may die of it."""
+    async with httpx.AsyncClient(timeout=timeout_s) as client:
+        request = client.build_request("POST", url, json=body, headers=headers)
+        request.stream = Whole(request.content)
+        return await client.send(request)
 
 
 class Journal:

@@ -25,8 +25,8 @@ from svc.features.events.routes import find_events, find_positions
 from svc.features.lists.lists import canonical
 from svc.http.route import Call, Route, Services, console_route
 from svc.identify.events.event_row import EventBody, event_row
-from svc.identify.events.listing import MAX_TAG_LENGTH, Filters, Listing
-from svc.identify.queries.events import EventMatch, EventPosition, read_naming, readable_event
+from svc.identify.events.listing import EVERYTHING, MAX_TAG_LENGTH, Filters, Listing
+from svc.identify.queries.events import EventMatch, EventPosition, naming, read, readable_event
 from svc.identify.queries.visitors import visitors_like
 from svc.identify.records import Event
 from svc.identify.velocity.counts import ACCOUNT_ID, EnvironmentKind, kind_of
@@ -225,7 +225,8 @@ async def _accounts(services: Services, call: Call, number: int, query: SearchQu
 
 def _account_ids(snapshot: Snapshot, places: Sequence[EventPosition], text: str) -> Iterator[str | None]:
     """Yield each event's account id if it begins with the text, else `None`."""
-    named = {match.request_id.bytes: match.event.account_id for match in read_naming(snapshot, places, text)}
+    found = read(snapshot, naming(snapshot, places, text), EVERYTHING)
+    named = {match.request_id.bytes: match.event.account_id for match in found}
     for place in places:
         account_id = named.get(place.request_id)
         yield account_id if account_id is not None and account_id.startswith(text) else None

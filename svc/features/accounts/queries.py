@@ -10,16 +10,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from operator import itemgetter
 from typing import Literal, NamedTuple
 
-from svc.identify.events.listing import LEVELS, Filters, Position
+from svc.identify.events.listing import EVERYTHING, LEVELS, Filters, Position
 from svc.identify.index.digests import HAS_ACCOUNT, wanted
 from svc.identify.index.queries import LAST, Scope, Search
 from svc.identify.index.read_once import ReadOnce
 from svc.identify.model import Level
 from svc.identify.queries import events
-from svc.identify.queries.events import EventMatch, event_if_readable, in_looks, newest
+from svc.identify.queries.events import EventMatch, EventPosition, event_if_readable, in_looks, newest
 from svc.identify.queries.velocity import shown_row
 from svc.identify.records import Event
 from svc.identify.tables import ERASURES, VISITOR_IDS
@@ -146,15 +145,16 @@ def scan_subjects(
     asked = (HAS_ACCOUNT,) if sought.listed == "account" else ()
     oldest, once = (max(sought.oldest_ms, 0), bytes(16)), ReadOnce(snapshot)
 
-    def look(beyond: Position, limit: int) -> tuple[list[tuple[Position, EventMatch | None]], Position | None]:
+    def look(beyond: Position, limit: int) -> tuple[list[tuple[EventPosition, bool]], Position | None]:
         places, resume = newest(snapshot, sought.scopes, asked, oldest, beyond, limit)
-        named = {match.request_id.bytes: match for match in events.read_naming(once, places, sought.prefix)}
-        found = [(place.position, named.get(place.request_id)) for place in places]
-        return found, None if resume is None else resume.after
+        named = set(events.naming(once, places, sought.prefix))
+        return [(place, place in named) for place in places], None if resume is None else resume.after
 
-    for position, found in in_looks(look, itemgetter(0), beyond, count):
-        match = None if found is None else found[1]
-        yield position, None if match is None else _shown(once, sought, looked_at, match, is_first=is_first)
+    # One by one: the caller may stop at any of them, and begin again there.
+    for position, found in in_looks(look, lambda row: row[0].position, beyond, count):
+        matches = events.read(once, [found[0]], EVERYTHING) if found is not None and found[1] else ()
+        shown = [_shown(once, sought, looked_at, match, is_first=is_first) for match in matches]
+        yield position, shown[0] if shown else None
 
 
 def _shown(

@@ -358,16 +358,16 @@ def read_each(
         yield found if isinstance(found, EventMatch) else None
 
 
-def read_naming(snapshot: Snapshot, wanted: Sequence[EventPosition], text: str) -> list[EventMatch]:
-    """Return the same as `read`, of the events that have this text in any of their fields, or as a part of one. The
-    others are not decoded, which is most of the time that reading an event takes, nor verified.
+def naming(snapshot: Snapshot, wanted: Sequence[EventPosition], text: str) -> Sequence[EventPosition]:
+    """Return the places of the events that have this text in any of their fields, or as a part of one, and of those
+    that are missing. No event is decoded, which is most of the time that reading one takes, nor verified.
     """
     if not text:
-        return read(snapshot, wanted, EVERYTHING)
+        return wanted
     table, raw_text = EVENTS, text.encode()
     keys = [table.key.pack(each.scope.number, each.request_id) for each in wanted]
     rows = zip(wanted, snapshot.reader.get_many(table.name, keys), strict=True)
-    return read(snapshot, [each for each, raw in rows if raw is None or raw_text in raw], EVERYTHING)
+    return [each for each, raw in rows if raw is None or raw_text in raw]
 
 
 def event_if_readable(snapshot: Snapshot, number: int, request_id: bytes) -> Event | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import random
@@ -22,6 +23,7 @@ from tests.store.release import RELEASED, unpack
 from tests.support import postgresql
 from tests.support.chromium import browser
 from tests.support.ports import free_port
+from tests.support.run_folder import run_folder
 from tests.test_wheel import wheel as wheel  # noqa: PLC0414  a fixture
 from tools import executable
 from tools.versions import version
@@ -252,10 +254,13 @@ def test_files_of_the_package_that_were_loaded_survive_their_folder(tmp_path: Pa
 
 
 @pytest.fixture(scope="module")
-def program(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The executable of this checkout."""
-    made = tmp_path_factory.mktemp("dist") / "svc"
-    executable.build(made, wheel)
+def program(request: pytest.FixtureRequest) -> Path:
+    """The executable of this checkout, made once in a test run: builds share a folder."""
+    made = run_folder() / "executable"
+    with (run_folder() / "executable.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.exists():
+            executable.build(made, request.getfixturevalue("wheel"))
     return made
 
 

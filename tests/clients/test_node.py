@@ -224,13 +224,15 @@ async def test_a_key_that_was_read_from_a_file_works_and_a_wrong_one_is_not_repe
         await made("http://a/api/v1/", " svc_sk_key\\n").getHealth();
         const refused = (...given) => { try { made(...given); } catch (error) { return error.message; } };
         const keys = ["", "svc_sk_one\\nsvc_sk_two", undefined].map((key) => refused("http://a", key));
-        return { sent, keys, address: refused("id.shop.example", "svc_sk_key") };
+        const broken = ["https://", "https://[::1", "https://x y"].map((one) => refused(one, "svc_sk_key"));
+        return { sent, keys, broken, address: refused("id.shop.example", "svc_sk_key") };
         """
     )
     address, key = told["sent"]
     assert (address.count("/api/v1"), key) == (1, "svc_sk_key")
     assert all("apiKey" in message and "sk_o" not in message for message in told["keys"])
     assert told["address"].endswith("https://id.shop.example, not id.shop.example")
+    assert ["address of the service" in one for one in told["broken"]] == [True, True, True]
 
 
 async def test_a_parsed_body_is_a_mistake_that_is_named(library: Library):

@@ -186,7 +186,7 @@ export class Client extends Operations {
 }
 
 function addressOf(baseUrl: string): string {
-  if (/^https?:\/\//.test(baseUrl)) return baseUrl.replace(/\/+$/, "").replace(/\/api\/v1$/, "");
+  if (/^https?:\/\//.test(baseUrl) && URL.canParse(baseUrl)) return baseUrl.replace(/\/+$/, "").replace(/\/api\/v1$/, "");
   throw new TypeError(`baseUrl is the address of the service, such as https://id.shop.example, not ${String(baseUrl)}`);
 }
 

@@ -170,7 +170,7 @@ class FakeService:
         times: int | None = 1,
         operation: str | None = None,
     ) -> None:
-        """Fail the next requests, of one operation if it is named: so many, or always with `None`. Raises `ValueError`
+        """Fail the next requests, of one operation if it is named. `times`: how many, `None` = all. Raises `ValueError`
         for a status, a code or an operation that the service has not.
         """
         found = code or CODES.get(status) or next((one for one, (its, _) in ERRORS.items() if its == status), None)

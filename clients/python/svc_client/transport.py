@@ -53,9 +53,19 @@ class Request(TypedDict):
 
 def address_of(base_url: str) -> str:
     """Where the service is, without /api/v1 and a slash at the end. Raises `ValueError` for what is no HTTP address."""
-    if not base_url.startswith(("https://", "http://")):
+    if not _is_address(base_url):
         raise ValueError(f"base_url is the address of the service, such as https://id.shop.example, not {base_url!r}")
     return base_url.rstrip("/").removesuffix(BASE)
+
+
+def _is_address(base_url: str) -> bool:
+    """Whether a connection can be tried: the look-up of a name raises `UnicodeError` for one that cannot be."""
+    try:
+        url = httpx.URL(base_url)
+        url.raw_host.decode().encode("idna")
+    except (httpx.InvalidURL, UnicodeError):
+        return False
+    return url.scheme in ("https", "http") and url.host != "" and (url.port or 0) <= 65_535
 
 
 def key_of(api_key: str) -> str:

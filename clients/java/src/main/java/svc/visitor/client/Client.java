@@ -2,6 +2,7 @@ package svc.visitor.client;
 
 import java.net.ConnectException;
 import java.net.URI;
+import java.net.URISyntaxException;
 import java.net.http.HttpClient;
 import java.net.http.HttpConnectTimeoutException;
 import java.net.http.HttpRequest;
@@ -66,10 +67,18 @@ public final class Client extends Operations {
     this(baseUrl, apiKey, timeout, DEADLINE, retries, http);
   }
 
+  private static boolean hasHost(String address) {
+    try {
+      return new URI(address).getHost() != null;
+    } catch (URISyntaxException broken) {
+      return false;
+    }
+  }
+
   /** As above, with a time limit of all attempts of a call and the waits between them, too. */
   public Client(
       String baseUrl, String apiKey, Duration timeout, Duration deadline, Retries retries, HttpClient.Builder http) {
-    if (baseUrl == null || !baseUrl.matches("https?://.+")) {
+    if (baseUrl == null || !baseUrl.matches("https?://.+") || !hasHost(baseUrl)) {
       throw new IllegalArgumentException(
           "baseUrl is the address of the service, such as https://id.shop.example, not " + baseUrl);
     }

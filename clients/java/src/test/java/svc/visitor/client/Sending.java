@@ -222,6 +222,9 @@ final class Sending {
       Throwable refused = thrown(() -> new Client("http://127.0.0.1:1", wrong));
       same("a wrong key is not repeated", refused != null && !refused.getMessage().contains("sk_o"), true);
     }
+    for (String wrong : new String[] {"https://", "https://[::1", "https://x y"}) {
+      same(wrong, thrown(() -> new Client(wrong, "svc_sk_key")) instanceof IllegalArgumentException, true);
+    }
     String said = thrown(() -> new Client("id.shop.example", "svc_sk_key")).getMessage();
     same("a wrong address", said.endsWith("not id.shop.example"), true);
   }

@@ -1,4 +1,4 @@
-"""Cases of `hostile.json`: what `check` of a library for servers comes to with each behavior of `hostile.py`."""
+"""Cases of `hostile.json`: the result of `check` of a server library for each behavior of `hostile.py`."""
 
 from __future__ import annotations
 

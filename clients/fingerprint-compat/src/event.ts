@@ -244,7 +244,7 @@ function networkOf(event: SvcEvent): Pick<FingerprintEvent, "ip_address" | "ip_i
     ...(code === undefined ? {} : { geolocation: { country_code: code, ...(name === undefined ? {} : { country_name: name }) } }),
     ...(asn === undefined ? {} : { asn }),
     ...(asn_name === undefined ? {} : { asn_name }),
-    // Tor, a VPN and a proxy go before it: with one of them there is no telling.
+    // Behind Tor, a VPN or a proxy it is not known.
     ...(network === undefined || network === "hosting" ? { datacenter_result: network === "hosting" } : {}),
   };
   return { ip_address: address, ip_info: address.includes(":") ? { v6: info } : { v4: info } };

@@ -316,11 +316,12 @@ def test_the_new_program_sees_no_settings_and_no_pepper_of_the_service(download:
 
 
 @pytest.fixture
-def hanging(download: Download, older: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A trial whose program hangs when it is to upgrade the copy."""
+def hanging(download: Download, older: Path, request: pytest.FixtureRequest) -> Iterator[subprocess.Popen[bytes]]:
+    """A trial whose program hangs when it is to upgrade the copy. Its parameter runs before the trial."""
     download.add_executable(before='[ "$2" = --data ] && { echo $$ > hangs; exec sleep 60; }')
+    program = [PROGRAM[0], PROGRAM[1], f"{getattr(request, 'param', '')}\n{MAIN}"]
     with subprocess.Popen(
-        [*PROGRAM, *download.words(older)], env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [*program, *download.words(older)], env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as process:
         wait_for(lambda: list(download.scratch.glob("*/home/hangs")))
         yield process
@@ -344,6 +345,31 @@ def test_a_trial_that_is_ended_removes_its_copy_and_ends_its_program(
     assert hanging.wait(timeout=30) == 128 + number
     assert list(download.scratch.iterdir()) == []
     wait_for(lambda: not Path(f"/proc/{program}").exists() or state_of(program) == "Z")
+
+
+STARTS_SLOWLY = """
+import subprocess, time
+start = subprocess.Popen.__init__
+def slowly(*arguments, **named):
+    start(*arguments, **named)
+    time.sleep(0.5)
+subprocess.Popen.__init__ = slowly
+"""
+
+
+@pytest.mark.slow(3)
+@pytest.mark.parametrize("hanging", [STARTS_SLOWLY], indirect=True, ids=["starting"])
+def test_a_trial_that_is_ended_while_its_program_starts_ends_it(download: Download, hanging: subprocess.Popen[bytes]):
+    test_a_trial_that_is_ended_removes_its_copy_and_ends_its_program(download, hanging, signal.SIGINT)
+
+
+@pytest.mark.slow(2)
+@pytest.mark.parametrize("hanging", ["import signal; signal.signal(1, signal.SIG_IGN)"], indirect=True, ids=["nohup"])
+def test_a_trial_under_nohup_goes_on_when_its_terminal_is_closed(download: Download, hanging: subprocess.Popen[bytes]):
+    hanging.send_signal(signal.SIGHUP)
+    with pytest.raises(subprocess.TimeoutExpired):
+        hanging.wait(timeout=0.5)
+    test_a_trial_that_is_ended_removes_its_copy_and_ends_its_program(download, hanging, signal.SIGTERM)
 
 
 @pytest.mark.slow(4)

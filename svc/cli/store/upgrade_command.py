@@ -40,7 +40,7 @@ from svc.features.upgrade.release import (
     verify,
     versions_in_wheel,
 )
-from svc.features.upgrade.trial import Timing, Trial, TrialError, Upgrading, trial
+from svc.features.upgrade.trial import Timing, Trial, TrialError, Upgrading, ending_signals, trial
 from svc.kernel.config import Config
 from svc.kernel.store.directory import NO_STORE, refuse_without_data
 from svc.kernel.store.engine import EngineError
@@ -252,7 +252,7 @@ def _conclusion(program: Program, location: Path | StoreUrl, timing: Timing | No
 @contextmanager
 def _ended_by_signals() -> Generator[None]:
     """End the program by an exception at a signal to end, so that the copy is removed, in a `with` block."""
-    former = {each: signal.signal(each, _end) for each in (signal.SIGTERM, signal.SIGHUP)}
+    former = {each: signal.signal(each, _end) for each in ending_signals() if each is not signal.SIGINT}
     try:
         yield
     finally:

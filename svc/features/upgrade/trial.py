@@ -17,10 +17,11 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from tempfile import mkdtemp
+from types import FrameType
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -181,26 +182,65 @@ class Trial:
             "SVC_DATA": str(self._folder / "data"),
             "SVC_MAP_GIB": str(self._map_gib),
         }
-        how: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        with subprocess.Popen(  # noqa: S603  the file that was compared with its sum
-            [str(self._folder / "program"), *words],
-            env=environment,
-            cwd=home,
-            text=True,
-            start_new_session=True,  # so that what it starts ends with it
-            pass_fds=(self._descriptor,),
-            **how,
-        ) as process:
-            try:
-                printed, said = process.communicate(timeout=within_s)
-            except BaseException:
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()  # after a Ctrl-C the end of the block would not
-                raise
+        with _killed_by_signals() as start:
+            process = start(
+                [str(self._folder / "program"), *words],
+                env=environment,
+                cwd=home,
+                text=True,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                pass_fds=(self._descriptor,),
+            )
+            printed, said = process.communicate(timeout=within_s)
         return subprocess.CompletedProcess(words, process.returncode, printed, said)
 
 
+@contextmanager
+def _killed_by_signals() -> Generator[Callable[..., subprocess.Popen[str]]]:
+    """Return how to start a program in a session of its own, which is killed with all that it has started at the end of
+    the block, or at a signal to end. The signal takes its usual effect after the block, so that it cannot come between
+    the start of the program and the moment when somebody knows of it.
+    """
+    process: subprocess.Popen[str] | None = None
+    received: list[int] = []
+
+    def start(words: Sequence[str], **how: Any) -> subprocess.Popen[str]:
+        nonlocal process
+        process = subprocess.Popen(words, start_new_session=True, **how)  # noqa: S603  its sum was compared
+        if received:
+            kill()
+        return process
+
+    def kill() -> None:
+        if process is not None and process.poll() is None:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+    def receive(number: int, _: FrameType | None) -> None:
+        received.append(number)
+        kill()
+
+    former = {each: signal.signal(each, receive) for each in ending_signals()}
+    try:
+        yield start
+    finally:
+        kill()
+        if process is not None:
+            process.wait()
+        for each, handler in former.items():
+            signal.signal(each, handler)
+        if received:
+            signal.raise_signal(received[0])
+
+
+def ending_signals() -> list[signal.Signals]:
+    """Return the signals that end this program, without those that it was started to ignore, as by `nohup`."""
+    return [each for each in _ENDING if signal.getsignal(each) is not signal.SIG_IGN]
+
+
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _THE_TRIAL = "trying the upgrade on a copy"
 _NO_SPACE = "name a folder on another disk with --scratch"
 

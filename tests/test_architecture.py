@@ -73,7 +73,6 @@ it, and one without such a word is pure, but for those of `KIND_OF`.
 KIND_OF = {
     "svc.identify.checks": "checks",
     "svc.identify.indexing.indexer": "actor",
-    "svc.identify.index.read_once": "queries",
     "svc.identify.network_data": "actor",
     "svc.features.identification.pipeline": "actor",
     "svc.identify.queries": "queries",

@@ -738,6 +738,7 @@ def test_tokens_survive_serialization(tokens: tuple[Token, ...]) -> None:
     length = len(tokens) * of_tokens.LENGTH + keyed * of_tokens.KEY_LENGTH + waiting * of_tokens.WAIT_LENGTH
     assert len(raw) == length
     assert of_tokens.unpack(b"head" + raw + b"tail", 4, len(tokens)) == (tokens, 4 + len(raw))
+    assert of_tokens.end_of(b"head" + raw + b"tail", 4, len(tokens)) == 4 + len(raw)
 
 
 def packed_by_an_earlier_version(visitor: Visitor, format_: int) -> bytes:
@@ -793,6 +794,7 @@ def test_records_of_earlier_versions_are_read_with_tokens_of_unknown_origin(form
     addresses = visitor.addresses if format_ > 1 else (0,) * len(visitor.networks)
     assert read == msgspec.structs.replace(visitor, tokens=tokens, addresses=addresses, listed=format_ != 3)
     assert Visitor.unpack(read.pack()) == read, "and written in the form of today"
+    assert Visitor.activity_in(packed_by_an_earlier_version(visitor, format_)) == b""
 
 
 @pytest.mark.slow
@@ -800,6 +802,16 @@ def test_records_of_earlier_versions_are_read_with_tokens_of_unknown_origin(form
 def test_the_first_byte_of_a_record_says_whether_it_is_listed(visitor: Visitor) -> None:
     assert visitor.pack()[0] == (6 if visitor.listed else 7)
     assert Visitor.unpack(visitor.pack()) == visitor
+
+
+@pytest.mark.slow
+@given(visitors, st.binary(max_size=20))
+def test_the_activity_is_read_from_a_record_without_the_rest(visitor: Visitor, activity: bytes) -> None:
+    raw = msgspec.structs.replace(visitor, activity=activity).pack()
+    assert Visitor.activity_in(raw) == activity
+    for of_another_format in (b"", b"\x08" + raw[1:]):
+        with pytest.raises(ValueError, match="not a visitor record"):
+            Visitor.activity_in(of_another_format)
 
 
 any_visit = st.fixed_dictionaries(

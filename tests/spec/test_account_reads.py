@@ -13,6 +13,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
+from svc.features.accounts import queries as subjects
 from svc.features.accounts import routes as account_reads
 from svc.features.checks.invariants import violations
 from svc.features.erasure.accounts import erase_account
@@ -332,6 +333,43 @@ async def test_the_level_of_a_list_is_the_highest_within_24_hours(live: Live, ke
     assert await listed(live, secret, "accounts", level="high") == []
     assert await listed(live, secret, "accounts", level="low") == ["bad"]
     assert "level" not in (await read(live, secret, "accounts", q="good"))["accounts"][0]
+
+
+async def test_a_level_is_found_whatever_the_number_of_events_in_a_day(
+    live: Live, keys: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+):
+    """With more than are read one by one the index says whether there is one at a level."""
+    public, secret = keys
+    levels: list[str] = []
+    for number in range(6):
+        driven: dict[str, Any] = {"signals": DRIVEN} if number == 1 else {}
+        levels.append((await act(live, public, "busy", **driven))["suspect_level"])
+        live.clock.advance(seconds=60)
+    assert levels == ["low", levels[1], "low", "low", "low", "low"] != 6 * ["low"]
+    await act(live, public, "other", device=2)
+    for most in (1, 5, 6, 100):
+        monkeypatch.setattr(subjects, "MAX_OF_A_DAY", most)
+        rows = {row["account_id"]: row["level"] for row in (await read(live, secret, "accounts"))["accounts"]}
+        assert rows == {"busy": levels[1], "other": "low"}
+
+
+@pytest.mark.slow(0.3)
+async def test_pages_of_a_level_follow_one_another(live: Live, keys: tuple[str, str], monkeypatch: pytest.MonkeyPatch):
+    """However many are looked at together, and wherever a page ends: one that found few of them has a cursor too."""
+    public, secret = keys
+    levels: list[str] = []
+    for device in range(1, 8):
+        driven: dict[str, Any] = {"signals": DRIVEN} if device in (1, 4, 5) else {}
+        levels.append((await act(live, public, f"user-{device}", device=device, **driven))["suspect_level"])
+        live.clock.advance(seconds=60)
+    assert levels.count(levels[0]) == 3
+    for at_once, most in ((1, 2), (2, 3), (3, 100), (100, 100)):
+        monkeypatch.setattr(account_reads, "LEVELS_AT_ONCE", at_once)
+        monkeypatch.setattr(account_reads, "MAX_EVENTS_BY_LEVEL", most)
+        for limit in (1, 2, 3, 50):
+            found = await pages(live, secret, "accounts", level=levels[0], limit=limit)
+            assert [account for page in found for account in page] == ["user-5", "user-4", "user-1"]
+            assert max(map(len, found)) <= limit
 
 
 @pytest.mark.slow(0.2)

@@ -81,6 +81,17 @@ async def test_a_list_is_sorted_by_a_count(live: Live, public: str, path: str, n
     assert limited[name] == rows[:1]
 
 
+async def test_a_sorted_list_has_those_at_a_level(live: Live, public: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(subjects, "LEVELS_AT_ONCE", 2)
+    for device in range(1, 6):
+        odd: dict[str, Any] = {"headers": HEADLESS} if device % 2 else {}
+        level = (await came(live, public, f"user-{device}", device, **odd))["suspect_level"]
+    seen = await Console(live).seen("/seen-accounts", sort="events", level=level)
+    assert [row["account_id"] for row in seen["accounts"]] == ["user-5", "user-3", "user-1"]
+    assert {row["level"] for row in seen["accounts"]} == {level} != {"low"}
+    assert seen["looked_at"]["subjects"] == 3
+
+
 @pytest.mark.slow(0.2)
 async def test_a_sorted_list_ends_after_its_first_ones(live: Live, public: str):
     """It says how many there are, and has no cursor; nor does one of another order lead on."""

@@ -15,7 +15,7 @@ from svc.identify.matching import Block
 from svc.identify.records import EVENT_FIELDS, Event, Idempotency
 from svc.identify.scoring.weights import StoredWeights
 from svc.identify.tables import ACCOUNTS, ADDRESSES, BLOCKS, EVENT_TAIL, IDEMPOTENCY
-from svc.identify.velocity.counts import EMPTY
+from svc.identify.velocity.counts import EMPTY, KINDS
 from svc.identify.velocity.record import AccountRecord, KnownVisitor
 from svc.kernel.store.schema.codec import CorruptionError, Flattened, Key, KeyPart, Record, Signed, UnknownValueError
 from svc.kernel.store.schema.key_parts import MOMENT, TEXT, U32, U64, UUID_V7, index_of
@@ -117,6 +117,8 @@ def test_the_bytes_of_an_activity_are_pinned():
         "e64f000002010101a8f12c00030500000000000000c06156694742c0615669"
     )
     assert VisitorActivity.unpack(of_visitor.pack()) == of_visitor
+    assert [VisitorActivity.row_in(of_visitor.pack(), kind) for kind in KINDS] == [live, test]
+    assert VisitorActivity.row_in(b"", "live") == EMPTY
     assert VisitorActivity().pack() == b""
     assert VisitorActivity.unpack(b"") == VisitorActivity()
     of_address = AddressActivity(history=AddressHistory((7, 2**64 - 1), ("GB", "JP"), 1, 2, 20_454))

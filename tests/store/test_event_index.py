@@ -19,8 +19,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from svc.features.checks.invariants import violations
 from svc.features.erasure.visitors import events_of, purge_event
 from svc.identify.events.listing import FACETS, Filters, Listing, Position
-from svc.identify.index.digests import digests
+from svc.identify.index.digests import digest_of, digests
 from svc.identify.index.queries import SLOTS, SMALL, Scope, scope_of
+from svc.identify.index.tally_queries import newest_of_each
 from svc.identify.indexing import jobs as indexing
 from svc.identify.indexing.jobs import poll, step
 from svc.identify.model import Decision, ShadowMatch
@@ -31,6 +32,7 @@ from svc.identify.records import Event
 from svc.identify.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.store import Store
+from svc.kernel.values.fields import ENVIRONMENTS
 from tests.store.test_events import (
     ADDRESSES,
     TAGS,
@@ -232,6 +234,36 @@ class Machine(RuleBasedStateMachine):
             if is_asked and since_ms <= given.occurred_at_ms < beyond.arrival_ms:
                 times.setdefault(visitor_id, []).append(given.occurred_at_ms)
         assert found == {each: Activity(len(all_), min(all_), max(all_)) for each, all_ in times.items()}
+
+    @rule(most=st.sampled_from((1, 3, 100)), most_keys=st.sampled_from((1, 9, 60, 20_000)))
+    def newest_of_visitors(self, most: int, most_keys: int) -> None:
+        """The newest events of some visitors together, in parts, while the index is made."""
+        since = Position(EPOCH_MS + self.chance.randrange(-5, self.now_ms - EPOCH_MS + 5), bytes(16))
+        asked = {digest_of("visitor", name): name for name in self.chance.sample(VISITORS, 3)}
+        found: dict[str, list[bytes]] = {name: [] for name in asked.values()}
+        beyond: Position | None = Position(EPOCH_MS + self.chance.randrange(self.now_ms - EPOCH_MS + 10), bytes(16))
+        until_ms = beyond.arrival_ms
+        while beyond is not None:
+            with self.store.read() as snapshot:
+                scope = Scope(1, ENVIRONMENTS.index("staging"))
+                part, beyond = newest_of_each(snapshot, scope, asked, since, beyond, most_keys, most)
+            for digest, places in part.items():
+                assert places == sorted(places, reverse=True)
+                assert len(places) <= most
+                found[asked[digest]] += [place.request_id for place in places]
+            self.write(partial(indexed, before_ms=self.now_ms, most=1))
+        for name in found:
+            own = sorted(
+                (
+                    (given.occurred_at_ms, one.bytes)
+                    for _, one, given in self.made
+                    if given.verdict.visitor_id == name
+                    and given.environment == "staging"
+                    and since.arrival_ms <= given.occurred_at_ms < until_ms
+                ),
+                reverse=True,
+            )
+            assert found[name][:most] == [one for _, one in own][:most]
 
     @invariant()
     def holds(self) -> None:

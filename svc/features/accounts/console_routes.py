@@ -7,7 +7,8 @@ A list reads the index of events, newest first, some at a time. One that is sort
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
+from contextlib import aclosing
 from functools import partial
 from heapq import nlargest
 from typing import Any, Final, NamedTuple, get_args
@@ -15,7 +16,6 @@ from typing import Any, Final, NamedTuple, get_args
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from svc.features.accounts import queries as subjects
 from svc.features.accounts.bodies import account_body, account_row, visitor_row
 from svc.features.accounts.console_bodies import (
     ConsoleAccountBody,
@@ -28,24 +28,26 @@ from svc.features.accounts.console_bodies import (
     SeenAccountRow,
     SeenVisitorRow,
 )
-from svc.features.accounts.queries import NEWEST, Listed, Sighted, Sought
+from svc.features.accounts.queries import NEWEST, Listed, Sighted, Sought, SubjectScan, sighted_at
 from svc.features.accounts.routes import (
+    LEVELS_AT_ONCE,
+    leveled,
     page_of_subjects,
     read_counted_since,
     read_sought,
     seen_subject,
+    subject_rows,
 )
 from svc.features.events.console_bodies import VisitorQuery
 from svc.features.lists.lists import canonical
 from svc.features.visitors.routes import EVENTS_SHOWN, visits_of
-from svc.http.listing import encoded_row, read_behind
+from svc.http.callers.limits import Turn
 from svc.http.route import Call, Route, Services, console_route
 from svc.identify.events.listing import Position
 from svc.identify.velocity.counts import ACCOUNT_ID, kind_of
-from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.timestamps import timestamp
-from svc.kernel.work.slices import all_in_slices
+from svc.kernel.work.slices import all_in_slices, scanned
 
 Query = ConsoleAccountsQuery | ConsoleVisitorsQuery
 RowOf = Callable[[Sighted, int], msgspec.Struct]
@@ -104,8 +106,8 @@ async def _list(
     if refusal is not None:
         return refusal
     async with call.turn.exclusive():
-        rows, looked_at = await _sorted(services, sought, query, row_of)
-        return _Found(tuple(rows), {"looked_at": looked_at, "counted_since": since})
+        rows, looked_at = await _sorted(services, call.turn, sought, query, row_of)
+        return _Found(rows, {"looked_at": looked_at, "counted_since": since})
 
 
 def _sought(
@@ -123,38 +125,52 @@ def _sought(
     return sought._replace(network=network)
 
 
-async def _sorted(services: Services, sought: Sought, query: Query, row_of: RowOf) -> tuple[list[Any], LookedAtBody]:
+async def _sorted(
+    services: Services, turn: Turn, sought: Sought, query: Query, row_of: RowOf
+) -> tuple[tuple[Any, ...], LookedAtBody]:
     """Return the first `query.limit` subjects of `EVENTS_SORTED` events by a count, with their levels, as rows."""
-    plain = sought._replace(with_levels=False)
-    scan = partial(subjects.scan_subjects, sought=plain, looked_at=dict[str, Position](), is_first=True)
-    found, behind = await read_behind(services, scan, NEWEST, EVENTS_SORTED, most=EVENTS_SORTED)
-    oldest = found[-1].at if behind is None and found else behind
+    ranked: list[tuple[int, Position]] = []
+    scan, rank = SubjectScan(sought, is_first=True), _rank_by(sought, query.sort)
+    left, oldest, waiting = EVENTS_SORTED, None, list[Sighted]()
+    slices = scanned(services.world, services.store, scan, NEWEST, wanted=lambda: left)
+    async with aclosing(slices):
+        async for some in slices:
+            left, oldest = left - len(some), some[-1][0]
+            waiting += [each for _, each in some if each is not None]
+            if sought.level is None or len(waiting) >= LEVELS_AT_ONCE:
+                ranked += map(rank, await _fitting(services, turn, sought, waiting))
+                waiting.clear()
+            if left <= 0:
+                break
+    ranked += map(rank, await _fitting(services, turn, sought, waiting))
+    places = [place for _, place in nlargest(query.limit, ranked)]
+    shown = await all_in_slices(services.world, services.store, places, partial(sighted_at, sought=sought))
+    found = await leveled(services, turn, sought, [each for each in shown if each is not None])
     body = LookedAtBody(
-        subjects=len(found),
-        is_complete=behind is None,
+        subjects=len(ranked),
+        is_complete=left > 0,
         since=UNSET if oldest is None else timestamp(oldest.arrival_ms),
     )
-    shown = nlargest(query.limit, found, key=_by(sought, query.sort))
-    return await all_in_slices(services.world, services.store, shown, partial(_rows, sought, row_of)), body
+    return await subject_rows(services, sought, found, row_of), body
 
 
-def _by(sought: Sought, order: Order) -> Callable[[Sighted], tuple[int, Position]]:
+async def _fitting(services: Services, turn: Turn, sought: Sought, found: list[Sighted]) -> list[Sighted]:
+    """Return those of them that are at the level that is sought."""
+    if sought.level is None:
+        return found
+    return [each for each in await leveled(services, turn, sought, found) if each.level == sought.level]
+
+
+def _rank_by(sought: Sought, order: Order) -> Callable[[Sighted], tuple[int, Position]]:
     now_s = sought.now_ms // 1000
 
-    def key(each: Sighted) -> tuple[int, Position]:
+    def rank(each: Sighted) -> tuple[int, Position]:
         if order == "score":
             return each.last.event.verdict.suspect_score or 0, each.at
         counts = each.row.counts(sought.listed, now_s)
         return (counts.events[-1] if order == "events" else counts.others[_OTHERS[order]][-1]), each.at
 
-    return key
-
-
-def _rows(sought: Sought, row_of: RowOf, snapshot: Snapshot, shown: Sequence[Sighted]) -> Iterator[Any]:
-    """Yield rows with the highest level of each, which takes several searches."""
-    for each in shown:
-        level = subjects.highest_level(snapshot, sought, each.last)
-        yield encoded_row(row_of(each._replace(level=level), sought.now_ms // 1000))
+    return rank
 
 
 async def read_account(services: Services, call: Call) -> ConsoleAccountBody | Refusal:

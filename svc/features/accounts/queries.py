@@ -8,17 +8,25 @@ between two pages, and each step looks at a bounded number of events, of however
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Literal, NamedTuple
+from uuid import UUID
 
 from svc.identify.events.listing import EVERYTHING, LEVELS, Filters, Position
-from svc.identify.index.digests import HAS_ACCOUNT, wanted
+from svc.identify.index.digests import HAS_ACCOUNT, digest_of, wanted
 from svc.identify.index.queries import LAST, Scope, Search
-from svc.identify.index.read_once import ReadOnce
+from svc.identify.index.tally_queries import newest_of_each
 from svc.identify.model import Level
 from svc.identify.queries import events
-from svc.identify.queries.events import EventMatch, EventPosition, event_if_readable, in_looks, newest
+from svc.identify.queries.events import (
+    KEYS_OF_A_LOOK,
+    EventMatch,
+    EventPosition,
+    Looks,
+    event_if_readable,
+    newest,
+)
 from svc.identify.queries.velocity import shown_row
 from svc.identify.records import Event
 from svc.identify.tables import ERASURES, VISITOR_IDS
@@ -59,8 +67,6 @@ class Sought(NamedTuple):
     """The highest of its events in 24 hours."""
     network: str | None = None
     """An address or a network: of its events only those from there are looked at."""
-    with_levels: bool = True
-    """Whether the highest level of each is looked for, which is some searches."""
 
     def is_meant(self, event: Event) -> bool:
         """Return whether the list considers the event: its address is in `network`, if one is given."""
@@ -88,8 +94,8 @@ class Sighted(NamedTuple):
     """Its last event."""
     row: VelocityRow
     """What it counts; an empty one where its events were stored before 0.3.0."""
-    level: Level | None
-    """The highest of its events in 24 hours; `None` where none was scored, or nobody asked."""
+    level: Level | None = None
+    """The highest of its events in 24 hours; `None` where none was scored, or nobody looked."""
 
     @property
     def at(self) -> Position:
@@ -128,66 +134,74 @@ def number_of(snapshot: Snapshot, number: int, listed: Listed, subject_id: str) 
     return None if snapshot.has(ERASURES, number, raw_id) else snapshot.get(VISITOR_IDS, number, raw_id)
 
 
-def scan_subjects(
-    snapshot: Snapshot,
-    beyond: Position,
-    count: int,
-    *,
-    sought: Sought,
-    looked_at: dict[str, Position],
-    is_first: bool,
-) -> Iterator[tuple[Position, Sighted | None]]:
-    """Yield the accounts or visitors that are sought, the one seen last first: of `count` events below `beyond`, each
-    with its position, what it shows; `None` = nothing. `looked_at` has whom the page looked at already, and at which
-    event; a page that is not the first leaves out whom an earlier one may have had. Raises `CorruptionError` as
-    `identify.queries.events.read` does.
+class SubjectScan:
+    """The accounts or visitors that are sought, without their levels, the one seen last first. One of these is for a
+    whole read, which goes through it in slices.
     """
-    asked = (HAS_ACCOUNT,) if sought.listed == "account" else ()
-    oldest, once = (max(sought.oldest_ms, 0), bytes(16)), ReadOnce(snapshot)
 
-    def look(beyond: Position, limit: int) -> tuple[list[tuple[EventPosition, bool]], Position | None]:
-        places, resume = newest(snapshot, sought.scopes, asked, oldest, beyond, limit)
-        named = set(events.naming(once, places, sought.prefix))
-        return [(place, place in named) for place in places], None if resume is None else resume.after
+    def __init__(self, sought: Sought, *, is_first: bool) -> None:
+        """`is_first`: it begins with the newest event; else it leaves out whom an earlier page may have had."""
+        self._sought, self._is_first = sought, is_first
+        self._asked = (HAS_ACCOUNT,) if sought.listed == "account" else ()
+        self._looks = Looks[Position, tuple[EventPosition, bool]](lambda row: row[0].position)
+        self._looked_at: dict[str, Position] = {}
+        """Whom it has looked at already, and at which event."""
 
-    # One by one: the caller may stop at any of them, and begin again there.
-    for position, found in in_looks(look, lambda row: row[0].position, beyond, count):
-        matches = events.read(once, [found[0]], EVERYTHING) if found is not None and found[1] else ()
-        shown = [_shown(once, sought, looked_at, match, is_first=is_first) for match in matches]
-        yield position, shown[0] if shown else None
+    def __call__(self, snapshot: Snapshot, beyond: Position, count: int) -> Iterator[tuple[Position, Sighted | None]]:
+        """Yield those of `count` events below `beyond`, each with its position; `None` = the event shows nobody new.
+        Raises `CorruptionError` as `identify.queries.events.read` does.
+        """
+        sought, oldest = self._sought, (max(self._sought.oldest_ms, 0), bytes(16))
+
+        def look(beyond: Position, limit: int) -> tuple[list[tuple[EventPosition, bool]], Position | None]:
+            places, resume = newest(snapshot, sought.scopes, self._asked, oldest, beyond, limit)
+            named = set(events.naming(snapshot, places, sought.prefix))
+            return [(place, place in named) for place in places], None if resume is None else resume.after
+
+        # One by one: the caller may stop at any of them, and begin again there.
+        for position, found in self._looks.scan(look, beyond, count):
+            matches = events.read(snapshot, [found[0]], EVERYTHING) if found is not None and found[1] else ()
+            shown = [self._shown(snapshot, match, position) for match in matches]
+            yield position, shown[0] if shown else None
+
+    def _shown(self, snapshot: Snapshot, match: EventMatch, here: Position) -> Sighted | None:
+        """Return the subject of an event; `None` where it was looked at before, does not fit, or has a newer event."""
+        sought = self._sought
+        subject_id = sought.id_in(match.event)
+        if subject_id is None or not subject_id.startswith(sought.prefix) or not sought.is_meant(match.event):
+            return None
+        if self._looked_at.setdefault(subject_id, here) != here:
+            return None
+        found = sighted(snapshot, sought, match, subject_id)
+        if found is None or not _counts_enough(sought, found.row, sought.now_ms // 1000):
+            return None
+        if not self._is_first and _was_seen_later(snapshot, sought, found.row, match, subject_id):
+            return None
+        return found
 
 
-def _shown(
-    snapshot: Snapshot, sought: Sought, looked_at: dict[str, Position], match: EventMatch, *, is_first: bool
-) -> Sighted | None:
-    """Return the subject of an event, unless the page has already looked at it."""
-    subject_id, here = sought.id_in(match.event), _at(match)
-    if subject_id is None or not sought.is_meant(match.event) or looked_at.setdefault(subject_id, here) != here:
+def sighted_at(snapshot: Snapshot, places: Sequence[Position], *, sought: Sought) -> Iterator[Sighted | None]:
+    """Yield the subject of the event at each of these positions; `None` where it is gone."""
+    for place in places:
+        event = event_if_readable(snapshot, sought.number, place.request_id)
+        subject_id = None if event is None else sought.id_in(event)
+        if event is None or subject_id is None:
+            yield None
+        else:
+            yield sighted(snapshot, sought, EventMatch(UUID(bytes=place.request_id), event), subject_id)
+
+
+def sighted(snapshot: Snapshot, sought: Sought, match: EventMatch, subject_id: str) -> Sighted | None:
+    """Return the subject of its last event; `None` for a visitor that is not identifiable or is being erased."""
+    known_as = number_of(snapshot, sought.number, sought.listed, subject_id)
+    if known_as is None:
         return None
-    return _sighted(snapshot, sought, match, subject_id, is_first=is_first)
+    row = shown_row(snapshot, sought.number, sought.kind, sought.listed, known_as, sought.now_ms // 1000)
+    return Sighted(subject_id, match, row)
 
 
 def _at(match: EventMatch) -> Position:
     return Position(match.event.occurred_at_ms, match.request_id.bytes)
-
-
-def _sighted(
-    snapshot: Snapshot, sought: Sought, match: EventMatch, subject_id: str, *, is_first: bool
-) -> Sighted | None:
-    """Return the subject of an event; `None` where it does not fit, or has a newer event."""
-    if not subject_id.startswith(sought.prefix):
-        return None
-    known_as = number_of(snapshot, sought.number, sought.listed, subject_id)
-    if known_as is None:
-        return None
-    now_s = sought.now_ms // 1000
-    row = shown_row(snapshot, sought.number, sought.kind, sought.listed, known_as, now_s)
-    if not _counts_enough(sought, row, now_s):
-        return None
-    if not is_first and _was_seen_later(snapshot, sought, row, match, subject_id):
-        return None
-    level = highest_level(snapshot, sought, match) if sought.with_levels or sought.level is not None else None
-    return Sighted(subject_id, match, row, level) if sought.level in (None, level) else None
 
 
 def _counts_enough(sought: Sought, row: VelocityRow, now_s: int) -> bool:
@@ -210,19 +224,41 @@ def _was_seen_later(snapshot: Snapshot, sought: Sought, row: VelocityRow, match:
     return any(event is not None and sought.is_meant(event) for event in islice(found, MAX_NEWER))
 
 
-def highest_level(snapshot: Snapshot, sought: Sought, last: EventMatch) -> Level | None:
-    """Return the highest level of the last 24 hours of the subject last seen at `last`; `None` if none was scored."""
-    subject_id = sought.id_in(last.event)
-    if subject_id is None or last.event.occurred_at_ms < sought.now_ms - DAY_MS:
-        return None
+def places_of_a_day(
+    snapshot: Snapshot, sought: Sought, scope: Scope, found: Sequence[Sighted], beyond: Position
+) -> tuple[dict[int, list[Position]], Position | None]:
+    """Return the positions of the events in the last 24 hours, by the digest of the subject, of a part of the index
+    below `beyond`, and where to go on; `None` = these are all. Up to `MAX_OF_A_DAY + 1` of each.
+    """
+    asked = {_digest_of(sought, each) for each in found if _is_of_a_day(sought, each)}
+    oldest = Position(max(sought.now_ms - DAY_MS, 0), bytes(16))
+    return newest_of_each(snapshot, scope, asked, oldest, beyond, KEYS_OF_A_LOOK, MAX_OF_A_DAY + 1)
+
+
+def with_levels(
+    snapshot: Snapshot, found: Sequence[Sighted], *, sought: Sought, places: Mapping[int, Sequence[Position]]
+) -> Iterator[Sighted]:
+    """Yield each with the highest level of its events in the last 24 hours, whose positions are `places`."""
+    for each in found:
+        own, level = places.get(_digest_of(sought, each), ()), None
+        if len(own) > MAX_OF_A_DAY:
+            level = _highest_in_index(snapshot, sought, each.id)
+        elif _is_of_a_day(sought, each):
+            level = _highest_of(snapshot, sought.number, sought.filters(each.id), own)
+        yield each._replace(level=level)
+
+
+def _is_of_a_day(sought: Sought, found: Sighted) -> bool:
+    return found.last.event.occurred_at_ms >= sought.now_ms - DAY_MS
+
+
+def _digest_of(sought: Sought, found: Sighted) -> int:
+    return digest_of("account_id" if sought.listed == "account" else "visitor", found.id)
+
+
+def _highest_in_index(snapshot: Snapshot, sought: Sought, subject_id: str) -> Level | None:
+    """Return the highest level for which the index has an event of the last 24 hours."""
     oldest = (max(sought.now_ms - DAY_MS, 0), bytes(16))
-    of_all = sought.filters(subject_id)
-    found_all = [
-        (scope, list(islice(Search(snapshot, scope, wanted(of_all), oldest), MAX_OF_A_DAY + 1)))
-        for scope in sought.scopes
-    ]
-    if all(len(places) <= MAX_OF_A_DAY for _, places in found_all):
-        return _highest_of(snapshot, sought.number, of_all, [place for _, places in found_all for place in places])
     for level in reversed(LEVELS):
         filters = sought.filters(subject_id)
         filters = Filters(account_id=filters.account_id, visitor_id=filters.visitor_id, level=level)

@@ -8,7 +8,9 @@ index of events (`svc.features.accounts.queries`), some at a time: how much ther
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -30,12 +32,12 @@ from svc.features.accounts.bodies import (
     visitor_body,
     visitor_row,
 )
-from svc.features.accounts.queries import NEWEST, Listed, Sighted, Sought
+from svc.features.accounts.queries import NEWEST, Listed, Sighted, Sought, SubjectScan
 from svc.features.events.routes import find_events
 from svc.features.reviews.queries import Judged, judged
 from svc.http.callers.limits import Turn
 from svc.http.change import caller_of
-from svc.http.listing import Page, encoded, read_page
+from svc.http.listing import DEFAULT_LIMIT, Page, encoded_row, read_behind
 from svc.http.route import Call, Route, Services
 from svc.identify.events.listing import FILTERS, Listing, Position
 from svc.identify.model import Level
@@ -46,6 +48,7 @@ from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.encodings import Cursors, List, bound_to
 from svc.kernel.values.ids import is_visitor_id
 from svc.kernel.values.refusals import Refusal, invalid
+from svc.kernel.work.slices import Slice, all_in_slices
 
 A = TypeVar("A")
 
@@ -53,8 +56,10 @@ EVENTS_LOOKED_AT = 2000
 """The newest of one account or visitor."""
 MAX_EVENTS = 5000
 """That are looked at for one page of a list: a filter that few fit gets a short page and a cursor."""
-MAX_EVENTS_BY_LEVEL = 500
-"""For each of which all events of a day are searched."""
+MAX_EVENTS_BY_LEVEL = 2000
+"""The same where a level is asked for, for which the events of a day are searched."""
+LEVELS_AT_ONCE = 128
+"""Accounts or visitors whose levels are looked for at a time, where some of them are not at the level."""
 
 _POSITION = struct.Struct(">Q16s")
 """Of the last event of a page."""
@@ -219,16 +224,74 @@ async def page_of_subjects(
     """
     bound = bound_to(sought._replace(now_ms=0, oldest_ms=0), "last_seen")
     cursors = Cursors(services.webhooks.cursors_key, LISTS[sought.listed], sought.number, bound)
-    looked_at = dict[str, Position]()
-    show = partial(subjects.scan_subjects, sought=sought, looked_at=looked_at, is_first=query.cursor is UNSET)
+    after = _POSITION.pack(*NEWEST) if query.cursor is UNSET else cursors.read(query.cursor)
+    if after is None:
+        return invalid("cursor", "invalid_cursor", "query")
+    limit = DEFAULT_LIMIT if query.limit is UNSET else query.limit
+    scan = SubjectScan(sought, is_first=query.cursor is UNSET)
+    read = _all_levels if sought.level is None else _one_level
+    found, behind = await read(services, turn, sought, scan, Position(*_POSITION.unpack(after)), limit)
+    rows = await subject_rows(services, sought, found, row_of)
+    return Page(rows, UNSET if behind is None else cursors.write(_POSITION.pack(*behind)))
 
-    def scan(snapshot: Snapshot, after: bytes, count: int) -> Iterator[tuple[bytes, Sighted | None]]:
-        found = show(snapshot, Position(*_POSITION.unpack(after)), count)
-        return ((_POSITION.pack(*position), sighted) for position, sighted in found)
 
-    most = MAX_EVENTS if sought.level is None else MAX_EVENTS_BY_LEVEL
-    rows = encoded(scan, lambda sighted: row_of(sighted, sought.now_ms // 1000))
-    return await read_page(services, cursors, query, rows, _POSITION.pack(*NEWEST), most=most, held=turn.held)
+async def _all_levels(
+    services: Services, turn: Turn, sought: Sought, scan: SubjectScan, after: Position, limit: int
+) -> tuple[list[Sighted], Position | None]:
+    """Return up to `limit` subjects behind a position, and where to go on; `None` = there is none behind it."""
+    found, behind = await read_behind(services, scan, after, limit, most=MAX_EVENTS, held=turn.held)
+    return await leveled(services, turn, sought, found), behind
+
+
+async def _one_level(
+    services: Services, turn: Turn, sought: Sought, scan: SubjectScan, after: Position, limit: int
+) -> tuple[list[Sighted], Position | None]:
+    """Return the same as `_all_levels`, of those at the level that is sought: some at a time, and their levels."""
+    found: list[Sighted] = []
+    behind, left = after, MAX_EVENTS_BY_LEVEL
+    while True:
+        most = min(LEVELS_AT_ONCE, left)
+        some, resume = await read_behind(services, scan, behind, most, most=most, held=turn.held)
+        for each in await leveled(services, turn, sought, some):
+            if each.level == sought.level and len(found) == limit:
+                return found, found[-1].at
+            if each.level == sought.level:
+                found.append(each)
+        left -= most
+        if resume is None or left <= 0:
+            return found, resume
+        behind = resume
+
+
+async def leveled(services: Services, turn: Turn, sought: Sought, found: Sequence[Sighted]) -> list[Sighted]:
+    """Return them with the highest level of each in 24 hours. The index is read once for all of them."""
+    places: defaultdict[int, list[Position]] = defaultdict(list)
+    time, is_long = Slice(services.world), False
+    async with AsyncExitStack() as stack:
+        for scope in sought.scopes:
+            behind: Position | None = NEWEST
+            while behind is not None:
+                read = partial(subjects.places_of_a_day, sought=sought, scope=scope, found=found, beyond=behind)
+                some, behind = await services.store.query(read)
+                for digest, own in some.items():
+                    places[digest] = (places[digest] + own)[: subjects.MAX_OF_A_DAY + 1]
+                if behind is not None and not is_long:
+                    is_long = True
+                    await stack.enter_async_context(turn.held())
+                await time.pause()
+        read_levels = partial(subjects.with_levels, sought=sought, places=places)
+        return await all_in_slices(services.world, services.store, found, read_levels)
+
+
+async def subject_rows(
+    services: Services, sought: Sought, found: Sequence[Sighted], row_of: Callable[[Sighted, int], msgspec.Struct]
+) -> tuple[Any, ...]:
+    """Return what `row_of` makes of each, encoded."""
+    time, rows = Slice(services.world), list[Any]()
+    for each in found:
+        rows.append(encoded_row(row_of(each, sought.now_ms // 1000)))
+        await time.pause()
+    return tuple(rows)
 
 
 _KINDS = "Those of production are apart; those of staging and development are together, by the environment of the key. "

@@ -72,6 +72,15 @@ class VisitorActivity(NamedTuple):
         live, test, rest = _Rows.of(raw)
         return VisitorActivity(live, test, VisitorHistory.unpack(rest))
 
+    @staticmethod
+    def row_in(raw: bytes, kind: EnvironmentKind) -> VelocityRow:
+        """Return `unpack(raw).row(kind)`, without the rest."""
+        if not raw:
+            return EMPTY
+        live, test = _SIZES.unpack_from(raw)
+        at, size = (_SIZES.size, live) if kind == "live" else (_SIZES.size + live, test)
+        return VelocityRow.unpack(raw[at : at + size]) if size else EMPTY
+
 
 class AddressActivity(NamedTuple):
     """Of an address."""

@@ -1,8 +1,11 @@
-"""How many events have each of some values: a part of the index is read once, however many values are asked for."""
+"""How many events have each of some values, and which: a part of the index is read once, however many values are asked
+for.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from heapq import merge
 from itertools import islice
@@ -38,6 +41,25 @@ class Tally(NamedTuple):
         return Tally(self.events + other.events, *ends)
 
 
+class _Having(NamedTuple):
+    """Events of a segment that have a digest."""
+
+    digest: int
+    slots: Slots
+    indexes: Sequence[int]
+    """Of their slots, in ascending order: at least one."""
+
+
+class _Part(NamedTuple):
+    """The events of a part of the index that have any of some digests."""
+
+    having: list[_Having]
+    tail: list[tuple[Position, frozenset[int]]]
+    """Each with its digests of those."""
+    rest: Position | None
+    """Where the next part begins; `None` = there is none."""
+
+
 def tallies(
     snapshot: Snapshot,
     scope: Scope,
@@ -52,13 +74,59 @@ def tallies(
     Each row is read once, however many digests are asked for, and none if none is; about `most_keys` keys of the index
     are looked at. Corrupt rows of the tail are not counted.
     """
+    part = _part(snapshot, scope, asked, oldest, beyond, most_keys)
+    found: dict[int, Tally] = {}
+
+    def count(digest: int, tally: Tally) -> None:
+        found[digest] = tally.plus(found[digest]) if digest in found else tally
+
+    for digest, slots, indexes in part.having:
+        first, last = position(slots[indexes[0]]), position(slots[indexes[-1]])
+        count(digest, Tally(len(indexes), first.arrival_ms, last.arrival_ms))
+    for here, own in part.tail:
+        for digest in own:
+            count(digest, Tally(1, here.arrival_ms, here.arrival_ms))
+    return found, part.rest
+
+
+def newest_of_each(
+    snapshot: Snapshot,
+    scope: Scope,
+    asked: Collection[int],
+    oldest: tuple[int, bytes],
+    beyond: tuple[int, bytes],
+    most_keys: int,
+    most: int,
+) -> tuple[dict[int, list[Position]], Position | None]:
+    """Return the positions of the newest events with each of some digests, up to `most` of each, newest first, of the
+    part of the index that `tallies` counts, and where to go on.
+    """
+    part = _part(snapshot, scope, asked, oldest, beyond, most_keys)
+    found: defaultdict[int, list[Position]] = defaultdict(list)
+    for here, own in part.tail:
+        for digest in own:
+            found[digest].append(here)
+    for digest, slots, indexes in part.having:
+        found[digest] += [position(slots[index]) for index in indexes[-most:]]
+    return {digest: sorted(places, reverse=True)[:most] for digest, places in found.items()}, part.rest
+
+
+def _part(
+    snapshot: Snapshot,
+    scope: Scope,
+    asked: Collection[int],
+    oldest: tuple[int, bytes],
+    beyond: tuple[int, bytes],
+    most_keys: int,
+) -> _Part:
+    """Return the newest part of the index with the events that have any of these digests."""
     if not asked:
-        return {}, None
+        return _Part([], [], None)
     rows = snapshot.scan_past_corruption(EVENT_TAIL, (*scope, *oldest), (*scope, *beyond), reverse=True)
     tail = [(Position(*key[-2:]), row) for key, row in islice(rows, most_keys)]
     end = tail[-1][0] if len(tail) == most_keys else None
     low, keys, has_looked = end or oldest, most_keys - len(tail), False
-    counted: list[tuple[int, Tally]] = []
+    having: list[_Having] = []
     parts: dict[int, list[int]] = {}
     for digest in asked:
         parts.setdefault(part_of(digest), []).append(digest)
@@ -70,16 +138,14 @@ def tallies(
             break
         has_looked = has_looked or upper < beyond
         keys -= SEGMENT_KEYS * (1 if part == SMALL else len(parts))
-        counted += _in_segment(snapshot, scope, part, upper, segment, parts, slot(low), slot(beyond))
-    for here, row in tail:
-        if here >= low and not isinstance(row, CorruptionError):
-            counted += [
-                (digest, Tally(1, here.arrival_ms, here.arrival_ms)) for digest in row.values if digest in asked
-            ]
-    found: dict[int, Tally] = {}
-    for digest, tally in counted:
-        found[digest] = tally.plus(found[digest]) if digest in found else tally
-    return found, end
+        having += _in_segment(snapshot, scope, part, upper, segment, parts, slot(low), slot(beyond))
+    of_all = frozenset(asked)
+    in_tail = [
+        (here, own)
+        for here, row in tail
+        if here >= low and not isinstance(row, CorruptionError) and (own := of_all.intersection(row.values))
+    ]
+    return _Part(having, in_tail, end)
 
 
 def _in_segment(
@@ -91,9 +157,9 @@ def _in_segment(
     parts: Mapping[int, Sequence[int]],
     low: bytes,
     beyond: bytes,
-) -> Iterator[tuple[int, Tally]]:
-    """Yield (digest, tally) of the events of a segment from slot `low` to `beyond`, exclusive. `segment`: its row, if
-    it is a small one; `parts`: the digests that are asked for, by the part of a large one that has their postings.
+) -> Iterator[_Having]:
+    """Yield the events of a segment from slot `low` to `beyond`, exclusive, by digest. `segment`: its row, if it is a
+    small one; `parts`: the digests that are asked for, by the part of a large one that has their postings.
     """
 
     def row(each: int) -> Segment:
@@ -113,5 +179,4 @@ def _in_segment(
     for digest, indexes in having:
         inside = indexes[bisect_left(indexes, first) : bisect_left(indexes, end)]
         if inside:
-            oldest, newest = position(slots[inside[0]]), position(slots[inside[-1]])
-            yield digest, Tally(len(inside), oldest.arrival_ms, newest.arrival_ms)
+            yield _Having(digest, slots, inside)

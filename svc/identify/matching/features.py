@@ -118,6 +118,11 @@ class Features(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         before, key = self.token_before, self.key_before
         return msgspec.structs.replace(self, token=before, token_is_new=False, key=key, token_before=0, key_before=0)
 
+    @property
+    def came_without_token(self) -> bool:
+        """Whether its browser had no token before."""
+        return not self.token or self.token_is_new
+
     def without_token(self) -> Features:
         """Return the same report as if it had brought no token."""
         return msgspec.structs.replace(self, token=0, token_is_new=False)

@@ -361,6 +361,22 @@ def unpack(raw: bytes, at: int, count: int) -> tuple[tuple[Token, ...], int]:
     return tuple(tokens), keys_at
 
 
+def of_new_visitor(features: Features, now_s: int, since_s: int | None) -> tuple[Token, ...]:
+    """Return the tokens of a visitor's first report. `since_s`: when its token was first seen, if that is not now."""
+    tokens = (joining(features, now_s, 0),) if features.token else ()
+    if since_s is not None:
+        tokens = tuple(msgspec.structs.replace(token, first_s=since_s) for token in tokens)
+    return (*tokens, joining_device(features, now_s)) if features.device else tokens
+
+
+def end_of(raw: bytes, at: int, count: int) -> int:
+    """Return the offset after `count` tokens, as `unpack` does, without reading them."""
+    flags = raw[at + LENGTH - 1 : at + count * LENGTH : LENGTH]
+    keyed = sum(1 for each in flags if each & _KEYED)
+    waiting = sum(1 for each in flags if each & _KEYED and each & _KEY_WAITS)
+    return at + count * LENGTH + keyed * KEY_LENGTH + waiting * WAIT_LENGTH
+
+
 def of_version_4(tokens: tuple[int, ...], probation: tuple[int, ...], first_s: int, last_s: int) -> tuple[Token, ...]:
     """Return the tokens of a record of store version 4, which has only hashes, newest first, and no origins."""
     return tuple(

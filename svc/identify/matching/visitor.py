@@ -220,7 +220,7 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
         return msgspec.structs.replace(
             self,
             visits=min(self.visits + 1, _MAX_VISITS),
-            visits_without_token=min(self.visits_without_token + _without_token(features), _MAX_VISITS),
+            visits_without_token=min(self.visits_without_token + features.came_without_token, _MAX_VISITS),
             tokens=tokens,
             exact_hashes=_first(features.exact, self.exact_hashes, EXACT_HASHES) if remembered else self.exact_hashes,
         )
@@ -252,7 +252,7 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
             first_seen_s=self.first_seen_s,
             last_seen_s=max(self.last_seen_s, now_ms // 1000),
             visits=min(self.visits + 1, _MAX_VISITS),
-            visits_without_token=min(self.visits_without_token + _without_token(features), _MAX_VISITS),
+            visits_without_token=min(self.visits_without_token + features.came_without_token, _MAX_VISITS),
             parent=self.parent,
             parent_probability=self.parent_probability,
             former=former,
@@ -374,6 +374,15 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
             raw[activity_at:],
         )
 
+    @staticmethod
+    def activity_in(raw: bytes) -> bytes:
+        """Return `unpack(raw).activity` without the rest, which takes longer. Raises `ValueError` as it does."""
+        if not raw or raw[0] not in (FORMAT, _UNLISTED):
+            return Visitor.unpack(raw).activity
+        former_count, network_count, token_count, exact_count = raw[_FIXED.size - 4 : _FIXED.size]
+        at = of_tokens.end_of(raw, _FIXED.size + 8 * exact_count + 12 * network_count, token_count)
+        return raw[at + _FORMER.size * former_count :]
+
 
 @lru_cache(maxsize=256)
 def _lists(longs: int, words: int) -> Callable[[bytes, int], tuple[int, ...]]:
@@ -409,21 +418,10 @@ def first_record(
         parent_probability=int(255 * parent_probability),
         networks=((features.near_network, features.wide_network),),
         addresses=(features.address,),
-        tokens=_first_tokens(features, now_ms // 1000, token_since_s),
+        tokens=of_tokens.of_new_visitor(features, now_ms // 1000, token_since_s),
         exact_hashes=(features.exact,),
         listed=listed,
     )
-
-
-def _first_tokens(features: Features, now_s: int, since_s: int | None) -> tuple[Token, ...]:
-    tokens = (of_tokens.joining(features, now_s, 0),) if features.token else ()
-    if since_s is not None:
-        tokens = tuple(msgspec.structs.replace(token, first_s=since_s) for token in tokens)
-    return (*tokens, of_tokens.joining_device(features, now_s)) if features.device else tokens
-
-
-def _without_token(features: Features) -> bool:
-    return not features.token or features.token_is_new
 
 
 def _first(item: _Item, others: tuple[_Item, ...], most: int) -> tuple[_Item, ...]:

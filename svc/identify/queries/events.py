@@ -6,12 +6,13 @@ bounded, and a page that ends there says where the next one goes on (ADR 37, 63)
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from heapq import merge
 from itertools import islice
 from operator import attrgetter
-from typing import NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -60,6 +61,7 @@ def weights_snapshot(snapshot: Snapshot, digest: bytes) -> dict[str, int]:
 
 P = TypeVar("P")
 R = TypeVar("R")
+Rows = Iterator[tuple[P, R | None]]
 
 MAX_KEYS = 20_000
 """Keys that a page looks at, where a segment counts as several."""
@@ -285,22 +287,52 @@ def scan_action_counts(
         yield resume, {asked[digest]: tally.events for digest, tally in found.items()}
 
 
+MAX_AHEAD = 256
+"""Rows that one look finds ahead of what is asked for: about a millisecond."""
+
+
+class Looks(Generic[P, R]):
+    """Looks at the index, one after the other. What one finds beyond what is asked for is kept for what is asked next:
+    a read in slices that has one of these for all of them does not begin its search again with each.
+
+    Such rows are of an earlier snapshot, and say where something was: what is gone since shows when it is read.
+    """
+
+    def __init__(self, position_of: Callable[[R], P]) -> None:
+        self._position_of = position_of
+        self._behind: P | None = None
+        self._ahead = deque[R]()
+        """What is behind that position."""
+        self._resume: P | None = None
+        """Where to look behind these; `None` = there is nothing."""
+        self._at_once = 0
+
+    def scan(self, look: Callable[[P, int], tuple[Sequence[R], P | None]], start: P, count: int) -> Rows[P, R]:
+        """Yield what is found behind `start`, up to `count` rows, each with its position; `None` = a look that found
+        nothing, or not as much as it was asked for. `look` returns rows, and where the next one begins, `None` = at the
+        end.
+        """
+        while count > 0:
+            if self._behind != start or not self._ahead:
+                limit = max(count, self._at_once)
+                found, self._resume = look(start, limit)
+                self._ahead, self._at_once = deque(found), min(2 * limit, MAX_AHEAD)
+            while self._ahead and count > 0:
+                row, count = self._ahead.popleft(), count - 1
+                self._behind = start = self._position_of(row)
+                yield start, row
+            if self._ahead or self._resume is None:
+                return
+            if self._resume != start and count > 0:
+                start, count = self._resume, count - 1
+                yield start, None
+
+
 def in_looks(
     look: Callable[[P, int], tuple[Sequence[R], P | None]], position_of: Callable[[R], P], start: P, count: int
-) -> Iterator[tuple[P, R | None]]:
-    """Yield what looks at an index find, up to `count`, each with its position; `None` = one that found nothing, or not
-    as much as it was asked for. `look` returns rows, and where the next one begins, `None` = at the end.
-    """
-    while count > 0:
-        rows, resume = look(start, count)
-        for row in rows:
-            yield position_of(row), row
-        if resume is None:
-            return
-        count, start = count - len(rows), resume
-        if not rows or position_of(rows[-1]) != start:
-            yield start, None
-            count -= 1
+) -> Rows[P, R]:
+    """Yield the same as `Looks.scan`, where nothing is kept."""
+    return Looks(position_of).scan(look, start, count)
 
 
 def scan_events(
@@ -344,7 +376,7 @@ def _row(snapshot: Snapshot, place: EventPosition, filters: Filters) -> EventMat
         return UnreadableEvent(request_id, _misplaced(place)) if is_indexed(snapshot, *place) else None
     if not _is_at(place, event):
         return UnreadableEvent(request_id, _misplaced(place))
-    return EventMatch(request_id, event) if filters.matches(event) else None
+    return EventMatch(request_id, event) if filters is EVERYTHING or filters.matches(event) else None
 
 
 def read_each(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from operator import attrgetter
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 from svc.identify.history.activity import AddressActivity, VisitorActivity
 from svc.identify.history.evidence import address_id
@@ -26,6 +27,8 @@ from svc.identify.velocity.counts import (
     sign_up_digest,
 )
 from svc.identify.velocity.record import AccountRecord
+from svc.kernel.store.schema.codec import Layout
+from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.fields import Environment
 
@@ -209,7 +212,12 @@ def account_key(who: EventSubjects) -> tuple[int, int, int]:
 def shown_row(
     snapshot: Snapshot, number: int, kind: EnvironmentKind, subject: Subject, subject_id: int, now_s: int
 ) -> VelocityRow:
-    """Return the same as `row_of`, with the first day of an account from its record."""
+    """Return the same as `row_of`, with the first day of an account from its record. Of a visitor's record only its
+    velocity is decoded: a list reads thousands.
+    """
+    if subject == "visitor":
+        activity = snapshot.get(_ACTIVITIES, number, subject_id)
+        return EMPTY if activity is None else VisitorActivity.row_in(activity, kind).within(now_s)
     if subject != "account":
         return row_of(snapshot, number, kind, subject, subject_id, now_s)
     record = snapshot.get(ACCOUNTS, number, KINDS.index(kind), subject_id)
@@ -217,6 +225,10 @@ def shown_row(
         return EMPTY
     row = record.activity.within(now_s)
     return VelocityRow(record.first_s, row.last_s, row.events, row.others)
+
+
+_ACTIVITIES: Final[Table[bytes]] = replace(cast("Any", VISITORS), value=Layout(bytes, Visitor.activity_in))
+"""Of visitors, the bytes of their activity."""
 
 
 def read_account(snapshot: Snapshot, number: int, environment: Environment, account_id: str) -> AccountRecord | None:

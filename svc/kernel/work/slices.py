@@ -78,13 +78,16 @@ async def found_behind(
 ) -> tuple[list[R], P | None]:
     """Return up to `limit` rows behind a position, and the position of the last item that was looked at, `None` = there
     is none behind it. An item without a row is `None`. At most about `most` are looked at, and behind a full page only
-    few. `held()` is entered for a
-    long search: one that finds something in less than half of what it looks at.
+    few. `held()` is entered for a long search: one that finds something in less than half of what it looks at.
     """
     found: list[R] = []
     looked_at, behind, is_long = 0, start, False
     async with AsyncExitStack() as stack:
-        slices = scanned(world, store, scan, start, limit + 1, lambda: max(limit + 1 - len(found), FIRST_AT_ONCE))
+
+        def wanted() -> int:
+            return MAX_AT_ONCE if is_long else max(limit + 1 - len(found), FIRST_AT_ONCE)
+
+        slices = scanned(world, store, scan, start, limit + 1, wanted)
         async for some in await stack.enter_async_context(aclosing(slices)):
             for position, row in some:
                 if len(found) == limit and (row is not None or looked_at >= most):

@@ -20,7 +20,6 @@ from svc.identify.index.tally_queries import newest_of_each
 from svc.identify.model import Level
 from svc.identify.queries import events
 from svc.identify.queries.events import (
-    KEYS_OF_A_LOOK,
     EventMatch,
     EventPosition,
     Looks,
@@ -42,6 +41,8 @@ NEWEST = Position(*LAST)
 """Where the first page begins."""
 MAX_OF_A_DAY = 100
 """Events of a day that are looked at one by one for the highest level; of more, the index is asked for each level."""
+KEYS_OF_LEVELS = 64
+"""Keys of the index that are looked at in one step for the levels of many."""
 MAX_NEWER = 200
 """Newer events of one that are looked at for one from a network: with more of them elsewhere, it may be listed twice.
 """
@@ -232,7 +233,7 @@ def places_of_a_day(
     """
     asked = {_digest_of(sought, each) for each in found if _is_of_a_day(sought, each)}
     oldest = Position(max(sought.now_ms - DAY_MS, 0), bytes(16))
-    return newest_of_each(snapshot, scope, asked, oldest, beyond, KEYS_OF_A_LOOK, MAX_OF_A_DAY + 1)
+    return newest_of_each(snapshot, scope, asked, oldest, beyond, KEYS_OF_LEVELS, MAX_OF_A_DAY + 1)
 
 
 def with_levels(

@@ -229,11 +229,11 @@ async def read_visitor(services: Services, call: Call) -> VisitorBody | Refusal:
     number = call.organization.number
     if not is_visitor_id(visitor_id):
         return Refusal("not_found", explanation=_NO_VISITOR)
-    listing = Listing(
-        call.at_ms - services.event_retention_ms, call.at_ms + 1, Filters(visitor_id=visitor_id), limit=EVENTS_LOOKED_AT
-    )
+    kept_ms = call.at_ms - services.event_retention_ms
+    listing = Listing(kept_ms, call.at_ms + 1, Filters(visitor_id=visitor_id), limit=EVENTS_LOOKED_AT)
     record = await services.store.query(partial(visitor_views.find_visitor, number=number, visitor_id=visitor_id))
-    found, _ = await find_events(services, call.turn, number, [environment], listing)
+    since_known = listing._replace(from_ms=visitor_views.counted_from_ms(record, kept_ms))
+    found, _ = await find_events(services, call.turn, number, [environment], since_known)
     if record is None and not found:
         return Refusal("not_found", explanation=_NO_VISITOR)
     visits = await visits_of(services, number, found[:EVENTS_SHOWN])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.identify.queries.events import MAX_AHEAD, Looks
+from svc.identify.index.looks import MAX_AHEAD, Looks
 
 
 class Numbers:

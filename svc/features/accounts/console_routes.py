@@ -130,7 +130,7 @@ async def _sorted(
 ) -> tuple[tuple[Any, ...], LookedAtBody]:
     """Return the first `query.limit` subjects of `EVENTS_SORTED` events by a count, with their levels, as rows."""
     ranked: list[tuple[int, Position]] = []
-    scan, rank = SubjectScan(sought, is_first=True), _rank_by(sought, query.sort)
+    scan, rank = SubjectScan(sought, is_first=True), _rank_by(query.sort)
     left, oldest, waiting = EVENTS_SORTED, None, list[Sighted]()
     slices = scanned(services.world, services.store, scan, NEWEST, wanted=lambda: left)
     async with aclosing(slices):
@@ -161,14 +161,13 @@ async def _fitting(services: Services, turn: Turn, sought: Sought, found: list[S
     return [each for each in await leveled(services, turn, sought, found) if each.level == sought.level]
 
 
-def _rank_by(sought: Sought, order: Order) -> Callable[[Sighted], tuple[int, Position]]:
-    now_s = sought.now_ms // 1000
+def _rank_by(order: Order) -> Callable[[Sighted], tuple[int, Position]]:
+    """Return what a subject is sorted by. Its row has nothing from before 30 days."""
 
     def rank(each: Sighted) -> tuple[int, Position]:
         if order == "score":
             return each.last.event.verdict.suspect_score or 0, each.at
-        counts = each.row.counts(sought.listed, now_s)
-        return (counts.events[-1] if order == "events" else counts.others[_OTHERS[order]][-1]), each.at
+        return len(each.row.events if order == "events" else each.row.others[_OTHERS[order]].ids), each.at
 
     return rank
 

@@ -15,6 +15,7 @@ from uuid import UUID
 
 from svc.identify.events.listing import EVERYTHING, LEVELS, Filters, Position
 from svc.identify.index.digests import HAS_ACCOUNT, digest_of, wanted
+from svc.identify.index.looks import Looks
 from svc.identify.index.queries import LAST, Scope, Search
 from svc.identify.index.tally_queries import newest_of_each
 from svc.identify.model import Level
@@ -22,7 +23,6 @@ from svc.identify.queries import events
 from svc.identify.queries.events import (
     EventMatch,
     EventPosition,
-    Looks,
     event_if_readable,
     newest,
 )
@@ -161,9 +161,8 @@ class SubjectScan:
 
         # One by one: the caller may stop at any of them, and begin again there.
         for position, found in self._looks.scan(look, beyond, count):
-            matches = events.read(snapshot, [found[0]], EVERYTHING) if found is not None and found[1] else ()
-            shown = [self._shown(snapshot, match, position) for match in matches]
-            yield position, shown[0] if shown else None
+            match = events.read_one(snapshot, found[0], EVERYTHING) if found is not None and found[1] else None
+            yield position, None if match is None else self._shown(snapshot, match, position)
 
     def _shown(self, snapshot: Snapshot, match: EventMatch, here: Position) -> Sighted | None:
         """Return the subject of an event; `None` where it was looked at before, does not fit, or has a newer event."""

@@ -18,6 +18,7 @@ from svc.features.labels.jobs import Labeled
 from svc.features.labels.queries import find_outcome
 from svc.identify.events.changes import CHANGE_KINDS, first_change_behind, place_of_change
 from svc.identify.events.listing import EVERYTHING, Filters, Position
+from svc.identify.index.looks import in_looks
 from svc.identify.index.queries import Scope, is_indexed
 from svc.identify.queries.event_changes import changes_from, newest_change
 from svc.identify.queries.events import (
@@ -25,7 +26,6 @@ from svc.identify.queries.events import (
     MAX_KEYS,
     EventMatch,
     UnreadableEvent,
-    in_looks,
 )
 from svc.identify.tables import EVENTS
 from svc.kernel.store.schema.codec import CorruptionError

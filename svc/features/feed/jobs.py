@@ -16,9 +16,10 @@ from svc.features.feed.feed import Ahead
 from svc.identify.events.listing import Filters, Position
 from svc.identify.index.digests import wanted
 from svc.identify.index.forward_queries import SearchForward
+from svc.identify.index.looks import in_looks
 from svc.identify.index.queries import LAST, Scope, Search, just_above
 from svc.identify.queries import events
-from svc.identify.queries.events import KEYS_OF_A_LOOK, MAX_KEYS, EventMatch, EventPosition, UnreadableEvent, in_looks
+from svc.identify.queries.events import KEYS_OF_A_LOOK, MAX_KEYS, EventMatch, EventPosition, UnreadableEvent
 from svc.identify.records import RetentionPass
 from svc.identify.tables import FEED_CLOSED, LATE_EVENTS, RETENTION_PASSES
 from svc.kernel.store.snapshot import Snapshot, Transaction

@@ -6,13 +6,12 @@ bounded, and a page that ends there says where the next one goes on (ADR 37, 63)
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from heapq import merge
 from itertools import islice
 from operator import attrgetter
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -21,6 +20,7 @@ from svc.identify.events.event_row import EventBody, UnreadableEventBody, event_
 from svc.identify.events.listing import EVERYTHING, Filters, Listing, Position, Resume
 from svc.identify.index import queries as event_index
 from svc.identify.index.digests import Wanted, digest_of, wanted
+from svc.identify.index.looks import in_looks
 from svc.identify.index.queries import Scope, Search, is_indexed, scope_of
 from svc.identify.index.tally_queries import tallies
 from svc.identify.queries import hours
@@ -58,10 +58,6 @@ def weights_snapshot(snapshot: Snapshot, digest: bytes) -> dict[str, int]:
     assert kept is not None, f"the weights {digest.hex()} are not kept"
     return kept.weights
 
-
-P = TypeVar("P")
-R = TypeVar("R")
-Rows = Iterator[tuple[P, R | None]]
 
 MAX_KEYS = 20_000
 """Keys that a page looks at, where a segment counts as several."""
@@ -289,54 +285,6 @@ def scan_action_counts(
         yield resume, {asked[digest]: tally.events for digest, tally in found.items()}
 
 
-MAX_AHEAD = 256
-"""Rows that one look finds ahead of what is asked for: about a millisecond."""
-
-
-class Looks(Generic[P, R]):
-    """Looks at the index, one after the other. What one finds beyond what is asked for is kept for what is asked next:
-    a read in slices that has one of these for all of them does not begin its search again with each.
-
-    Such rows are of an earlier snapshot, and say where something was: what is gone since shows when it is read.
-    """
-
-    def __init__(self, position_of: Callable[[R], P]) -> None:
-        self._position_of = position_of
-        self._behind: P | None = None
-        self._ahead = deque[R]()
-        """What is behind that position."""
-        self._resume: P | None = None
-        """Where to look behind these; `None` = there is nothing."""
-        self._at_once = 0
-
-    def scan(self, look: Callable[[P, int], tuple[Sequence[R], P | None]], start: P, count: int) -> Rows[P, R]:
-        """Yield what is found behind `start`, up to `count` rows, each with its position; `None` = a look that found
-        nothing, or not as much as it was asked for. `look` returns rows, and where the next one begins, `None` = at the
-        end.
-        """
-        while count > 0:
-            if self._behind != start or not self._ahead:
-                limit = max(count, self._at_once)
-                found, self._resume = look(start, limit)
-                self._ahead, self._at_once = deque(found), min(2 * limit, MAX_AHEAD)
-            while self._ahead and count > 0:
-                row, count = self._ahead.popleft(), count - 1
-                self._behind = start = self._position_of(row)
-                yield start, row
-            if self._ahead or self._resume is None:
-                return
-            if self._resume != start and count > 0:
-                start, count = self._resume, count - 1
-                yield start, None
-
-
-def in_looks(
-    look: Callable[[P, int], tuple[Sequence[R], P | None]], position_of: Callable[[R], P], start: P, count: int
-) -> Rows[P, R]:
-    """Yield the same as `Looks.scan`, where nothing is kept."""
-    return Looks(position_of).scan(look, start, count)
-
-
 def scan_events(
     snapshot: Snapshot,
     resume: Resume,
@@ -355,6 +303,12 @@ def scan_events(
 def read(snapshot: Snapshot, wanted: Sequence[EventPosition], filters: Filters) -> list[EventMatch]:
     """Return the same as `read_all`, but only the events that can be read."""
     return [found for found in read_all(snapshot, wanted, filters) if isinstance(found, EventMatch)]
+
+
+def read_one(snapshot: Snapshot, place: EventPosition, filters: Filters) -> EventMatch | None:
+    """Return the event at a position as `read` does; `None` where it would return none."""
+    found = _row(snapshot, place, filters)
+    return found if isinstance(found, EventMatch) else None
 
 
 def read_all(
@@ -388,8 +342,7 @@ def read_each(
     filters.
     """
     for place in wanted:
-        found = _row(snapshot, place, filters)
-        yield found if isinstance(found, EventMatch) else None
+        yield read_one(snapshot, place, filters)
 
 
 def naming(snapshot: Snapshot, wanted: Sequence[EventPosition], text: str) -> Sequence[EventPosition]:

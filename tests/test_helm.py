@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import tarfile
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -16,10 +18,11 @@ import yaml
 
 from svc.kernel.config_loading import NOT_SETTINGS, load
 from tests.test_deployment import OPS, image
-from tools import chart
+from tools import chart, release
 
 HELM = shutil.which("helm")
 needs_helm = pytest.mark.skipif(HELM is None, reason="helm is not installed")
+KUBERNETES = ("--kube-version", "1.30.0")
 OF_HELM = {
     *("helm.sh/chart", "helm.sh/resource-policy"),
     *(f"app.kubernetes.io/{name}" for name in ("instance", "managed-by", "version")),
@@ -36,7 +39,7 @@ def helm(*arguments: str) -> subprocess.CompletedProcess[str]:
 def rendered(*sets: str, release: str = "svc", values: Any = None) -> list[dict[str, Any]]:
     """The objects of a release; `sets` are those of `--set`, `values` those of a file."""
     arguments = [part for one in sets for part in ("--set", one)]
-    command = ["template", release, str(chart.CHART), "--namespace", "svc", "--kube-version", "1.30.0", *arguments]
+    command = ["template", release, str(chart.CHART), "--namespace", "svc", *KUBERNETES, *arguments]
     if values is not None:
         command += ["--set-json", ",".join(f"{name}={json.dumps(value)}" for name, value in values.items())]
     done = helm(*command)
@@ -95,11 +98,30 @@ def test_a_release_has_the_objects_of_the_manifests(folder: str, sets: tuple[str
     assert optional == {"Namespace", "ServiceMonitor"}
 
 
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The chart as a release has it."""
+    path = tmp_path_factory.mktemp("chart") / "svc-chart.tgz"
+    path.write_bytes(release.repacked(chart.packaged(), 1_767_225_600))
+    return path
+
+
+def test_a_release_has_the_chart_without_what_helm_leaves_out(package: Path):
+    ignored = {".helmignore", "README.md"}
+    files = {path.relative_to(chart.CHART).as_posix() for path in chart.CHART.rglob("*") if path.is_file()}
+    with tarfile.open(package) as archive:
+        assert {entry.name.removeprefix("svc/") for entry in archive} == files - ignored
+        assert {(entry.uid, entry.uname, entry.mtime) for entry in archive} == {(0, "", 1_767_225_600)}
+
+
 @needs_helm
-def test_helm_finds_nothing_wrong():
-    done = helm("lint", "--strict", str(chart.CHART))
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "WARNING" not in done.stdout
+def test_helm_finds_nothing_wrong(package: Path):
+    for path in (chart.CHART, package):
+        done = helm("lint", "--strict", str(path))
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "WARNING" not in done.stdout
+    rendered = [helm("template", "svc", str(path), *KUBERNETES).stdout for path in (chart.CHART, package)]
+    assert rendered[0] == rendered[1] != ""
 
 
 @needs_helm
@@ -216,7 +238,7 @@ def test_what_surrounds_the_pod_is_as_the_values_say():
     ],
 )
 def test_helm_refuses_wrong_values_and_says_what_to_do(sets: tuple[str, ...], message: str):
-    done = helm(*("template", "svc", str(chart.CHART), "--kube-version", "1.30.0"), *(f"--set={one}" for one in sets))
+    done = helm(*("template", "svc", str(chart.CHART), *KUBERNETES), *(f"--set={one}" for one in sets))
     assert done.returncode != 0
     assert message in done.stderr
 

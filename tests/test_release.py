@@ -196,6 +196,7 @@ def test_two_builds_of_a_release_are_equal_byte_by_byte(tmp_path: Path):
         f"svc_visitor_id-{version}.tar.gz",
         f"svc-{version}.Containerfile",
         f"svc-{version}.cdx.json",
+        f"svc-chart-{version}.tgz",
         f"CHANGES-{version}.md",
         release.SUMS,
     } <= one.keys()

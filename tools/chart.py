@@ -6,8 +6,10 @@ What may live here: how the two are derived. What the values mean is in `values.
 
 from __future__ import annotations
 
+import io
 import json
 import re
+import tarfile
 from functools import reduce
 from operator import getitem
 from pathlib import Path
@@ -35,6 +37,18 @@ class Value(NamedTuple):
     """As `--set` has it, such as `image.tag`."""
     meaning: str
     default: Any
+
+
+def packaged() -> bytes:
+    """The chart as `helm install` takes it: a tar archive with one folder, without what `.helmignore` leaves out."""
+    ignored = {".helmignore", *(CHART / ".helmignore").read_text().split()}
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as archive:
+        for path in sorted(CHART.rglob("*")):
+            name = path.relative_to(CHART)
+            if path.is_file() and str(name) not in ignored:
+                archive.add(path, f"{CHART.name}/{name}")
+    return made.getvalue()
 
 
 def values() -> list[Value]:

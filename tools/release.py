@@ -24,7 +24,7 @@ from pathlib import Path
 from urllib.parse import quote
 from uuid import NAMESPACE_URL, uuid5
 
-from tools import android, debian, executable, go_library, java_library, node_client
+from tools import android, chart, debian, executable, go_library, java_library, node_client
 from tools.archives import archive, built_at_s, wheel
 from tools.changelog import section_of
 from tools.versions import differing, version
@@ -142,6 +142,7 @@ def build(folder: Path) -> None:
     for project in (ROOT, LIBRARY):
         python_packages(project, folder, at_s)
     node_client.main(str(folder))
+    (folder / f"svc-chart-{wanted}.tgz").write_bytes(repacked(chart.packaged(), at_s))
     (folder / f"svc-go-{wanted}.zip").write_bytes(archive(go_library.published().items()))
     reason = java_library.missing()
     if reason is None:

@@ -24,7 +24,7 @@ from svc.workers.parent import FIRST_PAUSE_S, GOOD_AFTER_S, LONGEST_PAUSE_S, fai
 from svc.workers.pulse import PulseBoard
 from svc.world import World
 from tests.support.certificates import Files
-from tests.support.process import PROGRAM, Served, leader_of, run
+from tests.support.process import PROGRAM, Served, finish, leader_of, run
 
 TWO = {"SVC_WORKERS": "2"}
 
@@ -323,6 +323,24 @@ def test_as_the_first_process_of_a_container_the_parent_drains_and_reaps(data: P
     os.kill(first, signal.SIGTERM)
     assert server.wait() == 0
     assert len(server.said("stopped")) == 2
+
+
+@pytest.mark.slow(2)
+def test_a_command_of_another_container_says_where_to_run_it(data: Path):
+    """LMDB knows a reader by its process id, and both are 1."""
+    if not _may_unshare():
+        pytest.skip("this machine lets nobody make a process namespace")
+    in_container = ["unshare", "-r", "-p", "-f", *PROGRAM]
+    server = Served(data, program=in_container)
+    server.wait_until_said("serving", 1)
+    for command in ("check", "org list"):
+        done = finish(*command.split(), "--data", data, program=in_container)
+        assert done.returncode == 1
+        assert "has the number of this one there (1): run the command in that container" in done.stderr
+    (first,) = server.workers()
+    os.kill(first, signal.SIGTERM)
+    assert server.wait() == 0
+    assert finish("check", "--data", data, program=in_container).returncode == 0
 
 
 # What the parent decides

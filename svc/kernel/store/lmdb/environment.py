@@ -70,6 +70,11 @@ def _unopened(file: Path, error: lmdb.Error) -> EngineError | CorruptionError:
         return EngineError("the file is empty: restore a backup, or delete it if nothing was ever stored there")
     if isinstance(error, lmdb.InvalidError):
         return CorruptionError(f"{file}: its first pages are corrupt, or it is not an LMDB file")
+    if getattr(error, "code", None) == errno.EAGAIN:  # of the lock by which LMDB tells that a reader lives
+        return EngineError(
+            f"a process of another container uses it, and has the number of this one there ({os.getpid()}): run the "
+            "command in that container, as with docker exec, or start this one with --pid container:NAME"
+        )
     for used in (file, file.with_name("lock.mdb")):
         if getattr(error, "code", None) == errno.EACCES and used.exists() and not os.access(used, os.R_OK | os.W_OK):
             owner = f"{used.name} belongs to user {used.stat().st_uid}, and this is user {os.getuid()}"

@@ -30,6 +30,7 @@ from svc.identify.recording.velocity import activity_after, count_event, put_add
 from svc.identify.velocity.counts import MOST, OTHERS, SUBJECTS, WINDOWS, Counts, Subject
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.snapshot import Transaction
+from svc.kernel.tenants.organization import AccountThresholds
 from svc.world import World
 from tests.support.effort import effort
 
@@ -136,7 +137,7 @@ def differing(directory: Path, stream: Iterable[Seen]) -> tuple[int, list[str]]:
             assessment = _assessment(template, seen)
             lately = VisitorActivity.unpack(visitors[seen.visitor])
             before = read_address(transaction, 1, assessment.history.address, seen.at_s)
-            counted = count_event(transaction, assessment, seen.visitor, lately, before)
+            counted = count_event(transaction, assessment, AccountThresholds(), seen.visitor, lately, before)
             put_address(transaction, assessment, before, None, counted)
             visitors[seen.visitor] = activity_after(assessment, lately, None, counted)
             velocity = counted.velocity

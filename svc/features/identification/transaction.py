@@ -62,7 +62,7 @@ from svc.kernel.store.snapshot import Late, Transaction
 from svc.kernel.tenants.billing import LedgerEntry, refused_for_money
 from svc.kernel.tenants.jobs import add, ask, enter
 from svc.kernel.tenants.organization import Organization
-from svc.kernel.tenants.queries import balance, find_key, is_removed, known_balance, organization, share_in_force
+from svc.kernel.tenants.queries import balance, find_key, known_balance, organization, share_in_force
 from svc.kernel.tenants.tables import BALANCES
 from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.values.refusals import Refusal, over_day, over_share
@@ -105,7 +105,8 @@ def identify(
     known = _known_outcome(transaction, submission)
     if known is not None:
         return _late(number, known)
-    refusal = _refusal(transaction, assessment)
+    owner = organization(transaction, number)
+    refusal = _refusal(transaction, assessment, owner)
     if refusal is not None:
         return _late(number, partial(Refused, refusal))
     exceeded, archived = _quotas_met(transaction, assessment, quotas, capacity_bytes)
@@ -126,12 +127,12 @@ def identify(
     lately = activity_of(visitor.record)
     days = Days(lately.history, before.history)
     remembered = update_history(transaction, assessment, statistics, days, replayed, recognition, visitor.number)
-    observations = remembered.observations + signed.observations + _of_token(recognition)
-    observations += () if redeemed is None else redeemed.observations
+    observations = remembered.observations + signed.observations + _of_token(recognition, redeemed)
     is_replayed = is_replay(observations)
     arrived = None if is_replayed else visitor.number
     arrival = arrival_of(assessment, arrived, is_new=is_new, has_new_token=has_new_token)
-    counted = count_event(transaction, assessment, visitor.number, lately, before, arrival, is_replayed=is_replayed)
+    who = visitor.number, lately, before, arrival
+    counted = count_event(transaction, assessment, owner.account_thresholds, *who, is_replayed=is_replayed)
     put_address(transaction, assessment, before, remembered.address, counted)
     index.put(visitor, activity_after(assessment, lately, remembered.visitor, counted))
     observations += counted.observations + arrival_signals(index, statistics, assessment, arrival, counted.address)
@@ -140,7 +141,6 @@ def identify(
     verdict = decide(assessment, recognition, visitor.id, result)
     event = _event_of(assessment, verdict, counted.velocity, archived=archived)
     first_s = index.first_seen_s(visitor.number, submission.at_ms // 1000)
-    owner = organization(transaction, number)
     event, to = _judged(transaction, owner, submission, event, profile.threshold, first_s, counted.known)
     put_event(transaction, number, submission.request_id, event)
     queues = _notify(transaction, owner, submission, event, profile.threshold, to)
@@ -160,10 +160,11 @@ def identify(
     )
 
 
-def _of_token(recognition: Recognition) -> tuple[Observation, ...]:
+def _of_token(recognition: Recognition, redeemed: Redeemed | None) -> tuple[Observation, ...]:
+    found = () if redeemed is None else redeemed.observations
     if not recognition.token_conflict:
-        return ()
-    return (Observation("token_conflict", "medium", ("device_contradicts_token",)),)
+        return found
+    return (Observation("token_conflict", "medium", ("device_contradicts_token",)), *found)
 
 
 def _hold(transaction: Transaction, assessment: Assessment, *, visitors: int, report_bytes: int) -> None:
@@ -271,21 +272,20 @@ def _late(number: int, outcome: Callable[[int], Identified | Duplicate | Refused
     return Late(lambda snapshot: Recorded(outcome(balance(snapshot, number)), **rest))
 
 
-def _refusal(transaction: Transaction, assessment: Assessment) -> Refusal | None:
+def _refusal(transaction: Transaction, assessment: Assessment, owner: Organization) -> Refusal | None:
     submission = assessment.submission
-    if is_removed(transaction, submission.organization):
+    if owner.removed_at_ms is not None:
         return Refusal("unauthorized", reason="the organization was removed while the request was on its way")
     if submission.environment != "production":
         return None
-    account = organization(transaction, submission.organization)
     code = transaction.ask(
         BALANCES,
         (submission.organization,),
         lambda balance: refused_for_money(
             environment=submission.environment,
-            status=account.billing_status,
+            status=owner.billing_status,
             balance_micros=known_balance(balance),
-            credit_limit_micros=account.credit_limit_micros,
+            credit_limit_micros=owner.credit_limit_micros,
             price=assessment.price,
         ),
     )

@@ -51,7 +51,7 @@ from svc.identify.velocity.counts import (
 )
 from svc.identify.velocity.record import AccountRecord, PairEvent, account_signals, first_record, may_show
 from svc.kernel.store.snapshot import Snapshot, Transaction
-from svc.kernel.tenants.queries import organization
+from svc.kernel.tenants.organization import AccountThresholds
 from svc.kernel.values.fields import ENVIRONMENTS
 
 if TYPE_CHECKING:  # commands load this module, and need no reader of reports
@@ -76,6 +76,7 @@ class Counted(NamedTuple):
 def count_event(
     transaction: Transaction,
     assessment: Assessment,
+    thresholds: AccountThresholds,
     visitor: int | None,
     lately: VisitorActivity,
     at_address: AddressActivity,
@@ -84,9 +85,10 @@ def count_event(
     is_replayed: bool = False,
 ) -> Counted:
     """Count an identification for its visitor, account and address. That of the account is written with its record;
-    those of the others are for the caller to write. `visitor`: its number, `None` if it is not identifiable; `lately`,
-    `at_address`: what it and its address did before. An event that `is_replayed` is added to nothing: its counts are
-    without it. `arrival`: what the row of its address remembers of it, `None` = nothing.
+    those of the others are for the caller to write. `thresholds`: the organization's; `visitor`: its number, `None` if
+    it is not identifiable; `lately`, `at_address`: what it and its address did before. An event that `is_replayed` is
+    added to nothing: its counts are without it. `arrival`: what the row of its address remembers of it, `None` =
+    nothing.
     """
     submission = assessment.submission
     kind = kind_of(submission.environment)
@@ -113,7 +115,6 @@ def count_event(
         known = known._replace(first_s=who.at_s if known.first_s is None else min(known.first_s, who.at_s))
     if not may_show(velocity):
         return Counted(velocity, of_visitor, of_address)
-    thresholds = organization(transaction, who.organization).account_thresholds
     observations = account_signals(velocity, thresholds, record, visitor, who.at_s)
     return Counted(velocity, of_visitor, of_address, observations, known)
 

@@ -96,7 +96,7 @@ async def page_of_events(
     listing = read_listing(asked, call.at_ms, scope, services.event_retention_ms)
     if isinstance(listing, Refusal):
         return listing
-    scan = partial(_scan_rows, number=number, environments=[environment], listing=listing)
+    scan = partial(_scan_rows, events.EventScan(number, [environment], listing))
     shown, resume = await read_behind(
         services, scan, listing.start, listing.limit, most=events.MAX_LOOKS + listing.limit, held=call.turn.held
     )
@@ -107,9 +107,9 @@ async def page_of_events(
 
 
 def _scan_rows(
-    snapshot: Snapshot, resume: Resume, count: int, **listed: Any
+    scan: events.EventScan, snapshot: Snapshot, resume: Resume, count: int
 ) -> Iterator[tuple[Resume, tuple[events.EventMatch | events.UnreadableEvent, Any] | None]]:
-    for behind, found in events.scan_events(snapshot, resume, count, **listed):
+    for behind, found in scan.events(snapshot, resume, count):
         yield behind, None if found is None else (found, encoded_row(events.listed_row(found)))
 
 
@@ -125,7 +125,7 @@ async def find_positions(
     `listing.limit`, and where to go on, `None` = at the end. At most about `most` looks at the index find nothing. A
     long search holds the turn of its request.
     """
-    scan = partial(events.scan_positions, number=number, environments=environments, listing=listing)
+    scan = events.EventScan(number, environments, listing).positions
     most += listing.limit
     return await read_behind(services, scan, listing.start, listing.limit, most=most, held=turn.held)
 
@@ -139,7 +139,7 @@ async def find_events(
     most: int = events.MAX_LOOKS,
 ) -> tuple[list[events.EventMatch], Resume | None]:
     """Return the same as `find_positions`, but the events there that can be read."""
-    scan = partial(_scan_readable, number=number, environments=environments, listing=listing)
+    scan = partial(_scan_readable, events.EventScan(number, environments, listing))
     most += listing.limit
     return await read_behind(services, scan, listing.start, listing.limit, most=most, held=turn.held)
 
@@ -169,9 +169,9 @@ async def count_events(
 
 
 def _scan_readable(
-    snapshot: Snapshot, resume: Resume, count: int, **listed: Any
+    scan: events.EventScan, snapshot: Snapshot, resume: Resume, count: int
 ) -> Iterator[tuple[Resume, events.EventMatch | None]]:
-    for behind, found in events.scan_events(snapshot, resume, count, **listed):
+    for behind, found in scan.events(snapshot, resume, count):
         yield behind, found if isinstance(found, events.EventMatch) else None
 
 

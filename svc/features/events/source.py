@@ -19,7 +19,7 @@ from svc.features.feed.feed import refused_filters
 from svc.identify.events.listing import EVERYTHING, FILTERS, KINDS, LEVELS, Filters, Listing, Position
 from svc.identify.matching import Visitor
 from svc.identify.model import LABELS, RULE_ACTIONS
-from svc.identify.queries.events import EventMatch, UnreadableEvent, positions, read_all, scan_counts, scan_events
+from svc.identify.queries.events import EventMatch, EventScan, UnreadableEvent, positions, read_all, scan_counts
 from svc.identify.queries.visitors import Activity, counted_from_ms, scan_activities, sum_of
 from svc.identify.scoring.signals import CATALOGUE, GROUPS
 from svc.kernel.net.addresses import parse_ip
@@ -209,8 +209,8 @@ def how_many(store: Readable, number: int, wanted: Wanted) -> int:
 def newest_first(store: Readable, number: int, wanted: Wanted, limit: int) -> list[EventMatch | UnreadableEvent]:
     """Return at most `limit` of the wanted events of organization `number`, newest first."""
     listing = Listing(wanted.since_ms, wanted.until_ms, wanted.filters)
-    scan = partial(scan_events, number=number, environments=[wanted.environment], listing=listing)
-    found = (each for _, each in read_through(store, scan, listing.start) if each is not None)
+    scan = EventScan(number, [wanted.environment], listing)
+    found = (each for _, each in read_through(store, scan.events, listing.start) if each is not None)
     return list(islice(found, limit))
 
 

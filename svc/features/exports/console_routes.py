@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from svc.features.events.console_bodies import ExportEventsQuery
@@ -95,7 +95,7 @@ async def _is_too_long(services: Services, turn: Turn, number: int, environment:
     if _at_most(sum_of(days), listing.filters) <= MAX_ROWS:
         return False
     found = 0
-    scan = partial(events.scan_positions, number=number, environments=[environment], listing=listing)
+    scan = events.EventScan(number, [environment], listing).positions
     slices = scanned(services.world, services.store, scan, listing.start)
     async with turn.held(), aclosing(slices):
         async for places in slices:
@@ -127,7 +127,7 @@ async def _event_lines(
 ) -> AsyncGenerator[bytes]:
     if form.head:
         yield form.head
-    scan = partial(_lines, form, number=number, environments=[environment], listing=listing)
+    scan = partial(_lines, form, events.EventScan(number, [environment], listing))
     async with aclosing(scanned(services.world, services.store, scan, listing.start)) as slices:
         async for some in slices:
             found = [line for _, line in some if line is not None]
@@ -137,10 +137,10 @@ async def _event_lines(
 
 
 def _lines(
-    form: Format, snapshot: Snapshot, resume: Resume, count: int, **listed: Any
+    form: Format, scan: events.EventScan, snapshot: Snapshot, resume: Resume, count: int
 ) -> Iterator[tuple[Resume, tuple[events.EventMatch | events.UnreadableEvent, bytes] | None]]:
     """Yield each event with its line."""
-    for behind, found in events.scan_events(snapshot, resume, count, **listed):
+    for behind, found in scan.events(snapshot, resume, count):
         if found is None:
             yield behind, None
         elif isinstance(found, events.UnreadableEvent):

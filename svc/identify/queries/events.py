@@ -20,7 +20,7 @@ from svc.identify.events.event_row import EventBody, UnreadableEventBody, event_
 from svc.identify.events.listing import EVERYTHING, Filters, Listing, Position, Resume
 from svc.identify.index import queries as event_index
 from svc.identify.index.digests import Wanted, digest_of, wanted
-from svc.identify.index.looks import in_looks
+from svc.identify.index.looks import Looks, Rows
 from svc.identify.index.queries import Scope, Search, is_indexed, scope_of
 from svc.identify.index.tally_queries import tallies
 from svc.identify.queries import hours
@@ -213,28 +213,35 @@ def newest(
     return Positions([place for place in found if place.position >= max(ends)], Resume(max(ends)))
 
 
-def scan_positions(
-    snapshot: Snapshot,
-    resume: Resume,
-    count: int,
-    *,
-    number: int,
-    environments: Sequence[Environment],
-    listing: Listing,
-) -> Iterator[tuple[Resume, EventPosition | None]]:
-    """Yield `count` positions of the events that a listing asks for, of some environments together, newest first, each
-    with where to go on behind it; `None` = some keys were looked at without finding one. Fewer only at the end.
+class EventScan:
+    """The events that a listing asks for, of some environments together, newest first. One of these is for a whole
+    read, which goes through it in slices.
     """
-    scopes = [Scope(number, ENVIRONMENTS.index(environment)) for environment in environments]
-    asked, oldest = wanted(listing.filters), (max(listing.from_ms, 0), bytes(16))
 
-    def look(resume: Resume, limit: int) -> Positions:
-        if len(scopes) > 1:
-            return newest(snapshot, scopes, asked, oldest, resume.after, limit)
-        left = listing._replace(limit=limit, after=resume.after, offset=resume.offset)
-        return positions(snapshot, number, environments[0], left, KEYS_OF_A_LOOK)
+    def __init__(self, number: int, environments: Sequence[Environment], listing: Listing) -> None:
+        self._number, self._environments, self._listing = number, environments, listing
+        self._looks = Looks[Resume, EventPosition](lambda place: Resume(place.position))
 
-    return in_looks(look, lambda place: Resume(place.position), resume, count)
+    def positions(self, snapshot: Snapshot, resume: Resume, count: int) -> Rows[Resume, EventPosition]:
+        """Yield `count` positions, each with where to go on behind it; `None` = some keys were looked at without
+        finding one. Fewer only at the end.
+        """
+        number, listing = self._number, self._listing
+        scopes = [Scope(number, ENVIRONMENTS.index(environment)) for environment in self._environments]
+        asked, oldest = wanted(listing.filters), (max(listing.from_ms, 0), bytes(16))
+
+        def look(resume: Resume, limit: int) -> Positions:
+            if len(scopes) > 1:
+                return newest(snapshot, scopes, asked, oldest, resume.after, limit)
+            left = listing._replace(limit=limit, after=resume.after, offset=resume.offset)
+            return positions(snapshot, number, self._environments[0], left, KEYS_OF_A_LOOK)
+
+        return self._looks.scan(look, resume, count)
+
+    def events(self, snapshot: Snapshot, resume: Resume, count: int) -> Rows[Resume, EventMatch | UnreadableEvent]:
+        """Yield the same as `positions`, but the events, as `read_all` does; `None` for those that it leaves out."""
+        for behind, place in self.positions(snapshot, resume, count):
+            yield behind, None if place is None else _row(snapshot, place, self._listing.filters)
 
 
 def scan_counts(
@@ -283,21 +290,6 @@ def scan_action_counts(
         found, rest = tallies(snapshot, scope, asked, oldest, resume.after, KEYS_OF_A_LOOK)
         resume, count = NOTHING_BEHIND if rest is None else Resume(rest), count - 1
         yield resume, {asked[digest]: tally.events for digest, tally in found.items()}
-
-
-def scan_events(
-    snapshot: Snapshot,
-    resume: Resume,
-    count: int,
-    *,
-    number: int,
-    environments: Sequence[Environment],
-    listing: Listing,
-) -> Iterator[tuple[Resume, EventMatch | UnreadableEvent | None]]:
-    """Yield the same as `scan_positions`, but the events, as `read_all` does; `None` for those that it leaves out."""
-    places = scan_positions(snapshot, resume, count, number=number, environments=environments, listing=listing)
-    for behind, place in places:
-        yield behind, None if place is None else _row(snapshot, place, listing.filters)
 
 
 def read(snapshot: Snapshot, wanted: Sequence[EventPosition], filters: Filters) -> list[EventMatch]:

@@ -129,6 +129,34 @@ def test_dev_starts_from_nothing_and_prints_commands_that_work(tmp_path: Path):
     assert process.returncode == 0
 
 
+def test_dev_ends_quietly_when_the_reader_of_what_it_prints_has_left(tmp_path: Path):
+    command = ("dev", "--data", tmp_path, "--bind", f"127.0.0.1:{free_port()}")
+    process = start(*command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT)
+    assert process.stdout is not None
+    process.stdout.close()
+    _, said = process.communicate(timeout=20)
+    assert process.returncode == 1
+    assert "serving" in said
+    assert "Traceback" not in said
+
+
+def test_dev_says_that_it_cannot_be_reached_where_it_listens(tmp_path: Path):
+    """In a network of its own, whose loopback interface is down."""
+    command = ["unshare", "-r", "-n", *PROGRAM, "dev", "--data", str(tmp_path)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=ENVIRONMENT, check=False)
+    except OSError:
+        pytest.skip("there is no unshare")
+    if "unshare failed" in done.stderr or "Operation not permitted" in done.stderr:
+        pytest.skip("this machine lets nobody make a network namespace")
+    assert done.returncode == 1
+    line = next(line for line in done.stderr.splitlines() if line.startswith("svc: "))
+    assert (
+        line == "svc: this service serves at http://127.0.0.1:8080, and cannot be reached there: Network is unreachable"
+    )
+    assert "Traceback" not in done.stderr
+
+
 def test_a_second_dev_start_recognizes_the_sample_and_keeps_its_keys(tmp_path: Path):
     """Also where it listens on every address, which is none that a link can name."""
     origin = "http://192.168.1.20:3000"

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Generator, Iterator, MutableMapping
+from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
 from typing import NamedTuple, NoReturn, TextIO, cast
@@ -176,8 +177,9 @@ def main() -> None:
     for unused in ("rich", "yaml"):
         sys.modules.setdefault(unused, cast("ModuleType", None))
     try:
-        program(prog_name="svc", standalone_mode=False, obj=_log_to_standard_error)
-        sys.stdout.flush()
+        with _without_groups():
+            program(prog_name="svc", standalone_mode=False, obj=_log_to_standard_error)
+            sys.stdout.flush()
     except click.exceptions.Exit as done:
         sys.exit(done.exit_code)
     except click.UsageError as error:
@@ -193,6 +195,22 @@ def main() -> None:
         _end_quietly()
     except OSError as error:
         _fail(_unusable(error), 1)
+
+
+@contextmanager
+def _without_groups() -> Generator[None]:
+    """Raise an exception that comes alone out of the groups in which nurseries raise it."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        raise _alone(group) from None
+
+
+def _alone(error: BaseException) -> BaseException:
+    group = cast("BaseExceptionGroup[BaseException]", error)
+    if not isinstance(error, BaseExceptionGroup) or len(group.exceptions) > 1:
+        return error
+    return _alone(group.exceptions[0])
 
 
 def fill_standard_streams() -> None:

@@ -202,10 +202,13 @@ async def _introduce(
 ) -> None:
     """Print what a person sees first: where to look, two identifications, the keys, and a line to paste."""
     url = issued.url
-    samples = [
-        await trio.to_thread.run_sync(identify_sample, url.removeprefix("http://"), issued.secret, sample)
-        for sample in ("first_visit", "after_an_update")
-    ]
+    try:
+        samples = [
+            await trio.to_thread.run_sync(identify_sample, url.removeprefix("http://"), issued.secret, sample)
+            for sample in ("first_visit", "after_an_update")
+        ]
+    except OSError as error:
+        raise CommandError(f"this service serves at {url}, and cannot be reached there: {error.strerror}") from error
     click.echo(f"\nsvc {svc.__version__} is running. Open one of these in a browser:\n")
     click.echo(f"  {url}/try    see your own browser identified, and why")
     click.echo(f"  {console_url(url, token)}")

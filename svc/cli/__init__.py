@@ -207,10 +207,8 @@ def _without_groups() -> Generator[None]:
 
 
 def _alone(error: BaseException) -> BaseException:
-    group = cast("BaseExceptionGroup[BaseException]", error)
-    if not isinstance(error, BaseExceptionGroup) or len(group.exceptions) > 1:
-        return error
-    return _alone(group.exceptions[0])
+    inside: tuple[BaseException, ...] = getattr(error, "exceptions", ())
+    return _alone(inside[0]) if len(inside) == 1 else error
 
 
 def fill_standard_streams() -> None:

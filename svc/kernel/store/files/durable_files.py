@@ -70,7 +70,7 @@ def reporting(what_failed: str, path: Path) -> Generator[None]:
     except OSError as error:
         line = f"{what_failed} {error.filename or path}: {error.strerror}"
         if isinstance(error, PermissionError):
-            line += "; run the command as the user to whom it belongs, or give it to this one with chown"
+            line += "; run the command as the user to whom it belongs, or chown it"
         raise DirectoryError(line) from error
 
 

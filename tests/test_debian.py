@@ -201,7 +201,7 @@ def test_scripts_are_valid_and_agree_on_the_file_by_which_units_wait():
 
 def test_what_installing_tells_somebody_to_run_exists():
     told = re.findall(r"^ +svc-admin (\S+) (\S+)", (SCRIPTS / "postinst").read_text(), re.MULTILINE)
-    assert told == [("org", "create"), ("key", "issue"), ("key", "issue")]
+    assert told == [("org", "create"), ("key", "issue"), ("key", "issue"), ("member", "invite")]
     for group, command in told:
         assert command in program.commands[group].commands  # pyright: ignore[reportAttributeAccessIssue]  a group
 

@@ -253,7 +253,7 @@ def _unusable(error: OSError) -> str:
         return f"cannot write: {error.strerror}; free some space, or write the output elsewhere"
     line = f"cannot use {os.fsdecode(error.filename)}: {error.strerror}"
     if isinstance(error, PermissionError):
-        line += "; run the command as the user of the service, or name a place that this user may use"
+        line += "; run the command as the user of the service, name a place that this user may use, or chown it"
     return line
 
 

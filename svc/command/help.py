@@ -67,7 +67,7 @@ def clearer(error: click.UsageError) -> click.UsageError:
         case click.MissingParameter(param=click.Parameter(name="directory")):
             following = "Name the data directory, such as --data /var/lib/svc, or set SVC_DATA once for all commands."
         case click.BadParameter() if "not readable" in error.message:
-            following = "Run the command as the user of the service, or name a place that this user may read."
+            following = "Run the command as the user of the service, name a place that this user may read, or chown it."
         case _:
             return error
     said = error.message if isinstance(error, click.NoSuchOption | click.NoSuchCommand) else error.format_message()

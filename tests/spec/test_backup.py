@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
+import os
 import sys
 from pathlib import Path
 
 import pytest
 
 from svc.command.output import progress
+from svc.kernel.store.files import durable_files as files
 from svc.kernel.tenants.tables import BALANCES
+from svc.kernel.values.errors import DirectoryError
 from svc.world import World
 from tests.spec.commands import Run, run_beside
 from tests.spec.console_browser import SESSION, Browser, link, links, sessions, signed_in
@@ -107,6 +111,25 @@ def test_old_snapshots_are_removed(run: Run, tmp_path: Path, shop: str):
     names = [Path(one["snapshot"]).name for one in made]
     assert [one["removed"] for one in made] == [[], [], names[:1]]
     assert sorted(path.name for path in (tmp_path / "backup").glob("snap*")) == names[1:]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root alone gives a folder to somebody else")
+def test_a_snapshot_that_the_user_of_the_folder_cannot_read_says_so(run: Run, tmp_path: Path, shop: str):
+    """As root makes one into the folder of the nightly backups, which would fail from then on."""
+    folder = tmp_path / "backup"
+    assert run("backup", folder).err == ""
+    os.chown(folder, 12345, 12345)
+    made = run("backup", folder, "--json")
+    assert f"chown -R --reference={folder} {made.json['snapshot']}" in made.err
+
+
+def test_a_file_of_another_user_says_what_to_do():
+    denied = PermissionError(errno.EACCES, "Permission denied", "/backups/manifest.json")
+    with (
+        pytest.raises(DirectoryError, match=r"manifest\.json: Permission denied; run the command as the user to whom"),
+        files.reporting("cannot read", Path("/backups")),
+    ):
+        raise denied
 
 
 def test_check_reads_a_snapshot_and_compares_it_with_its_manifest(run: Run, tmp_path: Path, shop: str):

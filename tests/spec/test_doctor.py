@@ -417,7 +417,9 @@ async def test_organizations_near_their_share_of_the_store_are_named(live: Live)
     capacity_bytes = 10 * EVENT_BYTES
     store.write_now([partial(record_limits, limits=ServedLimits(capacity_bytes, 0.5))])
     store.write_now([partial(keep, number=live.organization.number, changed=Holding(events=7))])
-    assert shares_of(store).status == "ok", "7 of 10, alone"
+    finding = shares_of(store)
+    assert finding.status == "ok", "7 of 10, alone"
+    assert finding.says == f"no organization holds 80% of the {10 * EVENT_BYTES >> 10} KiB that it may"
     live.new_organization()
     finding = shares_of(store)
     assert finding.status == "problem"

@@ -62,7 +62,7 @@ def test_a_member_is_named_by_id_or_address_and_changed(run: Run, shop: str):
     ("arguments", "says"),
     [
         (("invite", "{shop}", "ada"), "ada: email: invalid value"),
-        (("invite", "{shop}", ADA), "The organization has a member with this address"),
+        (("invite", "{shop}", ADA), "The organization has a member with this address. Give it a new link"),
         (("invite", "{shop}", "bob@shop.example", "--name", " "), "name: invalid value"),
         (("invite", "{shop}", "bob@shop.example", "--url", "svc.example.com"), "--url https://svc.example.com"),
         (("role", "{shop}", "bob@shop.example", "admin"), "has no member 'bob@shop.example'"),

@@ -86,7 +86,7 @@ async function developer() {
   await press("Add a rule");
   await page.waitForSelector("dialog[open]");
   await type("Second account");
-  await reach("[role=combobox]");
+  await reach("textarea[aria-autocomplete]");
   await type("score >= 0 && visits > 1");
   await page.waitForSelector(".fault");
   found.fault = await page.$eval(".fault p", (element) => element.textContent);

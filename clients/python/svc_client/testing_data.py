@@ -200,7 +200,10 @@ ERRORS: dict[str, tuple[int, str]] = {
     "review_closed": (409, "This review is closed. Open it again to change it."),
     "review_open": (409, "This review, or another one of its visitor and account, is open."),
     "note_limit": (409, "There are 100 notes about it, and may not be more. Delete one first."),
-    "member_exists": (409, "The organization has a member with this address. Change that one, or remove it first."),
+    "member_exists": (
+        409,
+        "The organization has a member with this address. Give it a new link, change it, or remove it first.",
+    ),
     "member_limit": (409, "The organization has 500 members, and may not have more. Remove one first."),
     "member_suspended": (409, "This member is suspended. Set its status to active first."),
     "last_admin": (

@@ -12,7 +12,7 @@ import msgspec
 from click.core import ParameterSource
 
 from svc.cli.serve.config_check import usable
-from svc.cli.serve.health_checks import CHECKS, Examined, Finding, Status, settings_file
+from svc.cli.serve.health_checks import CHECKS, Examined, Finding, Status, settings_file, size_of
 from svc.command.data_directory import Readable, read_through, reading_directory
 from svc.command.help import examples
 from svc.command.output import (
@@ -34,7 +34,6 @@ from svc.features.webhooks.tables import ENDPOINTS
 from svc.identify.scoring.signals import CATALOGUE_ORDER, default_weights
 from svc.identify.tables import WEIGHTS
 from svc.identify.velocity.counts import KINDS
-from svc.kernel.config import GIB
 from svc.kernel.store import operations
 from svc.kernel.store.directory import has_store
 from svc.kernel.store.engine import EngineError
@@ -202,7 +201,7 @@ def finding_of(store: Readable, now_ms: int) -> Finding:
             says = _short_of_credit(outlook(snapshot, number, now_ms))
         short += [] if says is None else [says]
     if not short:
-        return Finding("ok", f"{len(numbers)} organizations, of which none runs out of credit")
+        return Finding("ok", f"no organization runs out of credit ({len(numbers)} in all)")
     do = "`svc org credit ORG --usd N` adds credit, `svc org credit-limit ORG --usd none` makes it postpaid"
     return Finding("warning", _named(short), do)
 
@@ -308,15 +307,13 @@ def shares_of(store: Readable) -> Finding:
     with store.read() as snapshot:
         near = [(part, organization(snapshot, number).id) for part, number in over]
     if not near:
-        return Finding(
-            "ok", f"no organization holds {NEAR_SHARE:.0%} of the {may_hold_bytes / GIB:.1f} GiB that it may"
-        )
+        return Finding("ok", f"no organization holds {NEAR_SHARE:.0%} of the {size_of(may_hold_bytes)} that it may")
     near.sort(reverse=True)
     status: Status = "problem" if near[0][0] >= 1 else "warning"
     more = f" and {len(near) - NAMED} more" if len(near) > NAMED else ""
     of_each = "; ".join(f"{name} holds {part:.0%}" for part, name in near[:NAMED])
     do = "at 100% identifications get 503: svc org drop-documents, a larger store_share or map_gib, or a larger disk"
-    return Finding(status, f"of the {may_hold_bytes / GIB:.1f} GiB that one may hold, {of_each}{more}", do)
+    return Finding(status, f"of the {size_of(may_hold_bytes)} that one may hold, {of_each}{more}", do)
 
 
 def stored_weights(examined: Examined) -> Finding:

@@ -169,9 +169,9 @@ def store(examined: Examined) -> Finding:
         return _problem(f"{pepper} is the pepper of another store", "put the right pepper there")
     if in_database:
         took_ms = 1000 * (elapsed_s() - began_at)
-        return _ok(f"{database_of(config)} responded in {took_ms:.0f} ms, {_size(used)} in use")
+        return _ok(f"{database_of(config)} responded in {took_ms:.0f} ms, {size_of(used)} in use")
     share = used / config.map_bytes()
-    says = f"readable, {_size(used)} of map_gib {config.map_gib:g} GiB in use"
+    says = f"readable, {size_of(used)} of map_gib {config.map_gib:g} GiB in use"
     if (went_back := witness.went_back(directory / "store")) is not None:
         return _problem(went_back, "restore a backup (docs/backup.md), or go on with what is there")
     return _warning(says, FREE_SPACE) if share > FULL_SHARE else _ok(says)
@@ -321,7 +321,7 @@ def disk(examined: Examined) -> Finding:
         path for path in (examined.directory.absolute(), *examined.directory.absolute().parents) if path.exists()
     )
     usage = shutil.disk_usage(folder)
-    says = f"{_size(usage.free)} of {_size(usage.total)} free"
+    says = f"{size_of(usage.free)} of {size_of(usage.total)} free"
     do = "free some space, or move the data directory to a larger disk"
     if usage.free < CRITICAL_BYTES:
         return _problem(says, do)
@@ -419,7 +419,8 @@ def _identified(found: Opened, examined: Examined) -> tuple[dict[str, Any], int]
     return trio.run(identify)
 
 
-def _size(count: float) -> str:
+def size_of(count: float) -> str:
+    """Return a number of bytes as people read it: "22 KiB"."""
     for unit in ("bytes", "KiB", "MiB"):
         if count < 1024:
             return f"{count:.0f} {unit}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import AsyncIterator, Callable
 from functools import partial
@@ -108,6 +109,19 @@ def backup(  # noqa: PLR0913, PLR0917  one for each option
         taken = take(steps)
     removed = [] if keep is None else _prune(directory, folder, keep)
     _show_snapshot(taken, removed, as_json=as_json)
+    _warn_of_owner(folder, taken.path)
+
+
+def _warn_of_owner(folder: Path, path: Path) -> None:
+    """Say on standard error if root made the snapshot in the folder of a user who could not read it, and so make no
+    backup after it.
+    """
+    if os.geteuid() == 0 and folder.stat().st_uid not in (0, path.stat().st_uid):
+        click.echo(
+            f"svc: {folder} belongs to another user, who cannot read this snapshot, and so cannot make the next one: "
+            f"chown -R --reference={folder} {path}",
+            err=True,
+        )
 
 
 def _take(

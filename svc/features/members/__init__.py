@@ -13,7 +13,7 @@ FEATURE = Feature(
     checks=("checks",),
     refusals={
         "member_exists": ErrorCode(
-            409, "The organization has a member with this address. Change that one, or remove it first."
+            409, "The organization has a member with this address. Give it a new link, change it, or remove it first."
         ),
         "member_limit": ErrorCode(409, "The organization has 500 members, and may not have more. Remove one first."),
         "member_invited": ErrorCode(

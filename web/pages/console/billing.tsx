@@ -5,13 +5,14 @@ import { useConsole, useLoad } from "./state.js";
 import { Card, type Column, Facts, Show, Table, Time } from "./ui.js";
 import type { Billing as Account } from "./wire.js";
 
-const DAYS: Column<Account["days"][number]>[] = [
+type Day = Account["days"][number];
+const days = (sums: number[]): Column<Day>[] => [
   { head: "Day (UTC)", cell: (row) => row.date },
   { head: "Identifications", cell: (row) => count(row.identifications), number: true },
   { head: "Not identifiable", cell: (row) => count(row.unidentifiable), number: true },
   { head: "Free", cell: (row) => count(row.free), number: true },
-  { head: "Amount", cell: (row) => money(row.amount_micros), number: true },
-  { head: "Balance after", cell: (row) => money(row.balance_micros), number: true },
+  { head: "Amount", cell: (row) => money(row.amount_micros, sums), number: true },
+  { head: "Balance after", cell: (row) => money(row.balance_micros, sums), number: true },
 ];
 const ENTRIES: Column<Account["entries"][number]>[] = [
   { head: "Time", cell: (row) => <Time at={row.at} /> },
@@ -57,7 +58,7 @@ export function Billing() {
             ]} />
           </Card>
         </div>
-        <Card title="Settled days"><Table name="Settled days" columns={DAYS} rows={account.days} keyOf={(row) => row.date} empty={<p>No settled days yet. A day with production traffic is settled after midnight UTC.</p>} /></Card>
+        <Card title="Settled days"><Table name="Settled days" columns={days(account.days.flatMap((row) => [row.amount_micros, row.balance_micros]))} rows={account.days} keyOf={(row) => row.date} empty={<p>No settled days yet. A day with production traffic is settled after midnight UTC.</p>} /></Card>
         <Card title="Credits"><Table name="Credits" columns={ENTRIES} rows={account.entries} keyOf={(row) => row.at} empty={<p>{account.credit_limit_micros === null ? "None is needed: the organization is postpaid." : "No credit yet. The operator of this service adds it."}</p>} /></Card>
         <Card title="Changes of status"><Table name="Changes of status" columns={CHANGES} rows={account.changes} keyOf={(row) => row.at} empty={<p>The status has never changed.</p>} /></Card>
       </>

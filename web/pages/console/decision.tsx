@@ -89,12 +89,18 @@ function Why({ rule }: { rule: Rule }) {
   );
 }
 
-/** `velocity.visitor.accounts["30d"] = 7 >= 5` */
+/** What a term compares, where its text does not say it: the 7 of `velocity.visitor.accounts["30d"] >= 5`. */
+export function compared({ operator, left, right, result }: Term): string {
+  if (operator === "==" && result) return "";
+  return [left, right].flatMap((side) => (side?.value === side?.text ? [] : side?.value ?? [])).join(` ${operator} `);
+}
+
 function Leaf({ term }: { term: Term }) {
-  const side = (one: Term["left"]) => one && <>{one.text}{one.value !== undefined && one.value !== one.text && <> = <strong>{one.value}</strong></>}</>;
+  const { operator, left, right, text } = term;
+  const here = compared(term);
   return (
     <>
-      <code>{term.operator ? <>{side(term.left)} {term.operator} {side(term.right)}</> : term.text}</code>
+      <code>{operator ? `${left?.text} ${operator} ${right?.text}` : text}</code>{here && <> here <strong>{here}</strong></>}
       {term.absent && <span class="quiet"> {term.absent.join(", ")} {term.absent.length === 1 ? "has" : "have"} no value</span>}
     </>
   );

@@ -93,7 +93,7 @@ function clientFacts({ event, key }: EventDetail): Fact[] {
     ["Account", event.account_id && <><AccountLink id={event.account_id} />{event.account_verified && " (named by your server)"}</>],
     ["Action", event.action],
     ["Tag", event.tag && <TagLink tag={event.tag} />],
-    ["SDK", `${event.sdk_platform} ${event.sdk_version}`],
+    ["SDK", `${event.sdk_platform} ${event.sdk_version}`.replace(" unknown", "")],
     ["Key", key && (key.name ? `${key.name} …${key.last4}` : key.id)],
   ];
 }

@@ -47,12 +47,15 @@ export function summary({ nodes }: Found): string {
   return `${many(number("visitor"), "visitor")} and ${many(number("account"), "account")}, up to ${many(farthest, "step")} away.`;
 }
 
+/** Where the graph is wider than the window, whom it is about is seen first. */
+const showMiddle = (region: HTMLElement | null): void => region?.scrollBy(region.querySelector(".middle")!.getBoundingClientRect().left - innerWidth / 2, 0);
+
 function Graph({ found: { nodes, links } }: { found: Found }) {
   const link = useLink();
   const { places, box } = layout(nodes, links);
   const at = (kind: string, id: string) => places.get(keyOf({ kind, id }));
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label="Graph of links">
+    <div class="scroll" tabIndex={0} role="region" aria-label="Graph of links" ref={showMiddle}>
     <svg class="graph" viewBox={`${box.x} ${box.y} ${box.width} ${box.height}`} style={{ "--width": String(box.width) }} role="group" aria-label="Links. The table below says the same.">
       {links.map((edge) => {
         const from = at("visitor", edge.visitor_id), to = at("account", edge.account_id);

@@ -39,7 +39,7 @@ export function SignIn({ reason, onRetry, onSignIn, options }: {
       {provider && (
         <section class="card">
           <h2>With your company's account</h2>
-          <p class="buttons"><a class="button primary" href={`console/oidc?next=${encodeURIComponent(`/console${location.hash.startsWith("#/") ? location.hash : ""}`)}`}>Sign in by {provider}</a></p>
+          <p class="buttons"><a class="button primary" href={`console/oidc?next=${encodeURIComponent(`/console${location.hash.startsWith("#/") ? location.hash : ""}`)}`}>Sign in with {provider}</a></p>
         </section>
       )}
       <form class="card" onSubmit={sendMember}>

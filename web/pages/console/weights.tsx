@@ -128,8 +128,8 @@ function Editor({ path, saved, most, signals, onSaved, onReload }: {
             <Amount min={1} max={1000} value={draft.suspect_threshold ?? saved.suspect_threshold} onEdit={(value) => edit({ suspect_threshold: value })} />
           </Field>
           {MODES.map((mode) => (
-            <Field key={mode} label={`${capital(words(mode.replace("_weights_mode", "")))} counts by`}>
-              <Choice value={draft[mode] ?? saved[mode]} options={["method", "confidence"]} onPick={(one) => edit({ [mode]: one })} />
+            <Field key={mode} label={`Weights for ${words(mode.replace("_weights_mode", ""))}`}>
+              <Choice value={draft[mode] ?? saved[mode]} options={[["method", "one per method"], ["confidence", "one per confidence"]]} onPick={(one) => edit({ [mode]: one })} />
             </Field>
           ))}
         </div>

@@ -1,6 +1,7 @@
 // @vitest-environment happy-dom
 import { h, render } from "preact";
 import { describe, expect, it } from "vitest";
+import { compared } from "../console/decision.js";
 import { Recognition } from "../console/event.js";
 import { type Console, Shared } from "../console/state.js";
 import type { EventDetail } from "../console/wire.js";
@@ -28,4 +29,14 @@ describe("how the visitor of an event was recognized", () => {
     expect(shown().querySelectorAll("a").length).toBe(1);
     expect(shown().textContent).not.toContain("until now");
   });
+});
+
+it("says beside a term of a rule what it compared, unless its text says so", () => {
+  const term = { depth: 0, kind: "term", result: true } as const;
+  const accounts = { text: 'velocity.visitor.accounts["30d"]', value: "7" };
+  expect(compared({ ...term, text: "", operator: ">=", left: accounts, right: { text: "5", value: "5" } })).toBe("7");
+  const action = { text: "action", value: '"sign_up"' };
+  expect(compared({ ...term, text: "", operator: "==", left: action, right: { text: '"sign_up"', value: '"sign_up"' } })).toBe("");
+  expect(compared({ ...term, text: "", result: false, operator: "==", left: action, right: { text: '"log_in"', value: '"log_in"' } })).toBe('"sign_up"');
+  expect(compared({ ...term, text: 'in_list("x")' })).toBe("");
 });

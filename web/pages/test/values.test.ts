@@ -20,6 +20,7 @@ describe("values for people", () => {
   });
 
   it("shows money to the cent, and finer where it must", () => {
+    expect(money(360_000, [360_000, 384_000])).toBe("$0.3600");
     expect([money(10_000_000), money(3_000), money(-1_234_500_000), money(0)]).toEqual(["$10.00", "$0.0030", "−$1,234.50", "$0.00"]);
   });
 

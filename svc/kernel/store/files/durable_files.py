@@ -63,12 +63,15 @@ BLOCK_BYTES = 4 << 20
 @contextmanager
 def reporting(what_failed: str, path: Path) -> Generator[None]:
     """Raise `DirectoryError` for an `OSError` of the `with` block, with `what_failed`, the file that the error names or
-    else `path`, and the cause.
+    else `path`, the cause, and what to do about one of another user.
     """
     try:
         yield
     except OSError as error:
-        raise DirectoryError(f"{what_failed} {error.filename or path}: {error.strerror}") from error
+        line = f"{what_failed} {error.filename or path}: {error.strerror}"
+        if isinstance(error, PermissionError):
+            line += "; run the command as the user to whom it belongs, or chown it"
+        raise DirectoryError(line) from error
 
 
 def make_folder(path: Path) -> None:

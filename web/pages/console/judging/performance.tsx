@@ -54,17 +54,17 @@ export function Performance() {
           <Levels lines={found.levels} />
           <Scores lines={found.scores} />
           <Lines title="Signals" lines={found.signals} linked={({ name }) => ({ signal: name })} />
-          <Lines title="Groups of signals" lines={found.groups} />
+          <Lines title="Groups of signals" lines={found.groups} linked={({ name }) => ({ group: name })} />
         </>
       )}</Show>
     </>
   );
 }
 
-function Lines({ title, lines, linked, gone }: { title: string; lines: PerformanceLine[]; linked?: (line: PerformanceLine) => Record<string, string | undefined>; gone?: Set<string> }) {
+function Lines({ title, lines, linked, gone }: { title: string; lines: PerformanceLine[]; linked: (line: PerformanceLine) => Record<string, string | undefined>; gone?: Set<string> }) {
   const link = useLink();
   const columns = useMemo((): Column<PerformanceLine>[] => [
-    { head: "Name", cell: (line) => <>{linked ? <a href={link("events", "", { ...linked(line), window: "30d" })}>{line.name}</a> : line.name}{gone?.has(line.rule_id ?? "") && <> <span class="quiet">no longer in force</span></>}</> },
+    { head: "Name", cell: (line) => <><a href={link("events", "", { ...linked(line), window: "30d" })}>{line.name}</a>{gone?.has(line.rule_id ?? "") && <> <span class="quiet">no longer in force</span></>}</> },
     { head: "Events", cell: (line) => count(line.events), number: true },
     { head: "Labeled", cell: (line) => count(line.labelled), number: true },
     { head: "Fraud", cell: (line) => count(line.fraud), number: true },
@@ -79,7 +79,7 @@ function Lines({ title, lines, linked, gone }: { title: string; lines: Performan
 function Levels({ lines }: { lines: PerformanceLine[] }) {
   return (
     <>
-      <Lines title="Levels" lines={lines} />
+      <Lines title="Levels" lines={lines} linked={({ name }) => ({ level: name })} />
       <Card title="Labels by level">
         <ul class="bars labels" aria-label="Labels by level">
           {lines.map((line) => (

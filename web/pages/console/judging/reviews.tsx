@@ -359,7 +359,8 @@ function Closed({ people }: { people: Person[] }) {
   );
   const counted = useLoad((signal) => api.get<Total>("reviews/count", { state: "closed", assignee: query.assignee }, signal), [query.assignee]).value;
   const columns: Column<Review>[] = [
-    { head: "Closed", cell: (row) => <a href={link("events", row.request_id)}><Time at={row.closed_at} /></a> },
+    { head: "Opened", cell: (row) => <a href={link("events", row.request_id)}><Time at={row.opened_at} /></a> },
+    { head: "Closed", cell: (row) => <Time at={row.closed_at} /> },
     { head: "Label", cell: (row) => <LabelBadge label={row.label} reason={row.label_reason} /> },
     { head: "Rule", cell: (row) => row.rule ?? "by hand" },
     { head: "Visitor", cell: (row) => <VisitorLink id={row.visitor_id} short /> },

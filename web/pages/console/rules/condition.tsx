@@ -66,7 +66,7 @@ export function ConditionField({ value, fault, language, onEdit }: { value: stri
       <label for={id}>Condition</label>
       <textarea
         id={id} ref={field} rows={Math.min(10, value.split("\n").length + 1)} maxLength={2000} required spellcheck={false} autocapitalize="none" value={value}
-        role="combobox" aria-autocomplete="list" aria-expanded={isOpen} aria-controls={`${id}-list`} aria-activedescendant={isOpen ? `${id}-${at}` : undefined}
+        aria-autocomplete="list" aria-haspopup="listbox" aria-controls={`${id}-list`} aria-activedescendant={isOpen ? `${id}-${at}` : undefined}
         aria-invalid={fault !== undefined} aria-describedby={fault ? `${id}-fault` : `${id}-hint`}
         onInput={(event) => { onEdit(event.currentTarget.value); look(event.currentTarget.value, event.currentTarget.selectionStart); }}
         onKeyDown={key} onBlur={close} onClick={close}

@@ -40,7 +40,7 @@ export function Effect({ preview, audience }: { preview: RulesPreview; audience:
       {preview.events === 0
         ? <p>There is no event in {environments} to try the rules on.</p>
         : <>
-            <p>Of the newest <strong>{count(preview.events)}</strong> in {environments}, with the lists as they are now:</p>
+            <p>Of the newest <strong>{count(preview.events)}</strong> events in {environments}, with the lists as they are now:</p>
             <Table name="Decisions" keyOf={(action) => action} rows={ACTIONS.filter((one) => (preview.before[one] ?? 0) + (preview.after[one] ?? 0) > 0)} columns={[
               { head: "Decision", cell: (action) => action },
               { head: "As decided", cell: (action) => count(preview.before[action] ?? 0), number: true },

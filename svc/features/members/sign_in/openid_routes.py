@@ -320,7 +320,7 @@ ROUTES: tuple[Route, ...] = (
     _way(
         operation_id="beginOpenId",
         path="/oidc",
-        summary="Sign in by the OpenID provider",
+        summary="Sign in with the OpenID provider",
         description=(
             "Leads a browser to the provider, and then to the page `next`. Its attempt is in a cookie of ten minutes. "
             "From another site, such as the provider's page of apps, it leads to the page of the console, which offers "

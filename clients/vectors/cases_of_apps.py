@@ -386,6 +386,8 @@ def _visits_of(platform: str) -> list[dict[str, Any]]:
              (at("phone", OFFICE), sure)),
         case("an attestation that says none changes nothing", first,
              (at("stranger", ELSEWHERE, attestation={"format": "none"}), unproven)),
+        case("a device id with a token of somebody's own, at home", first, (at("stranger", HOME, 24), sure)),
+        case("a device id alone, at home", first, (at("device id alone", HOME, 24), sure)),
         case("a phone without any id is not, at home either", first, (at("no ids", HOME, 24), unproven)),
         case("a reinstalled phone is sure everywhere once it was at home on three days", first,
              (at("reinstalled", ELSEWHERE), unproven),

@@ -34,6 +34,41 @@ def test_every_case_is_run():
     assert {case["kind"] for case in CASES} == {"app_request", "app_refusal", "app_visits"}
 
 
+def test_each_row_of_the_guide_has_cases_that_say_the_same():
+    """By what the cell begins with: kind of the case, and how its name ends."""
+    guide = (Path(__file__).parents[2] / "docs" / "mobile.md").read_text()
+    section = guide.partition("## Keys and origins\n")[2].partition("\n## ")[0]
+    cells = [row.split(" | ") for row in section.splitlines() if row.startswith("| ")][1:]
+    words = {"the app's": "counts as the app", "a page's": "counts as a page", "refused": "app_refusal"}
+    names = {case["name"]: case["kind"] for case in CASES}
+    for sender, found in cells:
+        (kind,) = (kind for word, kind in words.items() if found.startswith(word))
+        for ending in ROWS[sender.removeprefix("| ").partition(",")[0]]:
+            chosen = [name for name in names if name.endswith(f": {ending}")]
+            assert len(chosen) == 2, ending
+            assert all(f": {kind}: " in name or names[name] == kind for name in chosen)
+    assert len(cells) == len(ROWS)
+
+
+ROWS = {
+    "a public key of the platform": (
+        "a key of the app, without an origin", "a bridge", "the platform in the header alone",
+    ),
+    "that key": ("an origin of an app that the key allows",),
+    "a secret or [proxy key](proxy.md)": (
+        "a secret key of a server that speaks for the phone", "a secret key, and the origin of an app", "a proxy key",
+    ),
+    "an `http` or `https` origin": (
+        "a page, by a key of app and web", "a web view of the app at https://localhost, by a key of app and web",
+        "a secret key, and the origin of a page", "a proxy key, and the origin of a page",
+    ),
+    "no platform": (
+        "no platform", "another platform than the key's", "the origin null",
+        "an origin of an app that the key does not list", "a page, by a key of the app that lists its origin",
+    ),
+}  # fmt: skip
+
+
 class Script:
     """The keys and reports of a case, and the nonces of its requests."""
 

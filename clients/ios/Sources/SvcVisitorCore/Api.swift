@@ -76,7 +76,7 @@ public struct SvcOptions: Sendable {
     /// `false` stores nothing, and sends no device id.
     public var storage = true
     public var deviceID = true
-    /// `true` sends model and OS version, and nothing else of the device.
+    /// `true` sends model, OS version and ids, and nothing else of the device: too little to recognize anybody.
     public var minimal = false
     public var attestation = SvcAttestation.off
     public var verdict = false

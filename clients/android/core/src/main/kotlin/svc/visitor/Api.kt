@@ -212,7 +212,7 @@ class SvcOptions private constructor(builder: Builder) {
         /** `false` sends no `android_id`. */
         fun deviceId(value: Boolean) = apply { deviceId = value }
 
-        /** `true` sends model and OS version, and nothing else of the device. */
+        /** `true` sends model, OS version and ids, and nothing else of the device: too little to recognize anybody. */
         fun minimal(value: Boolean) = apply { minimal = value }
 
         fun attestation(value: SvcAttestation) = apply { attestation = value }

@@ -359,6 +359,7 @@ def _visits_of(platform: str) -> list[dict[str, Any]]:
         "token alone": _report(platform, OWN, None),
         "no ids": _report(platform, None, None),
         "neighbor": _report(platform, THIEFS, other_id),
+        "token with another device id": _report(platform, OWN, other_id),
         "minimal": _report(platform, OWN, device_id, minimal=True),
     }
 
@@ -397,6 +398,8 @@ def _visits_of(platform: str) -> list[dict[str, Any]]:
         case("a reinstalled phone is sure everywhere once its former token was silent for ten days", first,
              (at("reinstalled", ELSEWHERE), unproven), (at("reinstalled", ELSEWHERE, 9 * 24), unproven),
              (at("reinstalled", ELSEWHERE, 2 * 24), sure)),
+        *(_stolen(platform, case, at, name, address) for name in ("phone", "stranger", "token with another device id")
+          for address in (HOME, ELSEWHERE)),
         _two_visitors(platform, case, at, seen, first),
         case("a minimal report says too little to recognize anybody", *(
             (at("minimal", HOME, 24), seen(visitor, 0, identifiable=False, log_in={
@@ -407,6 +410,19 @@ def _visits_of(platform: str) -> list[dict[str, Any]]:
             for hours, answer in ((0, _seen("A", 0, platform="web", named=platform, origin=SHOP)),
                                   (24, _seen("A", 90, 100, platform="web", named=platform, origin=SHOP))))),
     ]  # fmt: skip
+
+
+def _stolen(platform: str, case: Any, at: Any, report: str, address: str) -> dict[str, Any]:
+    """A page with what was read of the phone, at its address or elsewhere: it finds nothing, and takes nothing away."""
+    what = {"phone": "the whole report", "stranger": "the device id"}.get(report, "the token")
+    where = "at the phone's address" if address == HOME else "elsewhere"
+    steps = [
+        (at("phone", HOME), _seen("A", 0, platform=platform)),
+        (at(report, address, key="both", headers=_from_page(SHOP)),
+         _seen("B", 0, platform="web", named=platform, origin=SHOP)),
+        (at("phone", OFFICE, 24), _seen("A", 100, platform=platform)),
+    ]  # fmt: skip
+    return case(f"a page with {what} of a phone gets none of its visitor, {where}", *steps)
 
 
 def _two_visitors(platform: str, case: Any, at: Any, seen: Any, first: Any) -> dict[str, Any]:

@@ -50,6 +50,30 @@ def test_each_row_of_the_guide_has_cases_that_say_the_same():
     assert len(cells) == len(ROWS)
 
 
+def test_each_confidence_in_the_guide_has_cases_that_end_with_it():
+    guide = (Path(__file__).parents[2] / "docs" / "mobile.md").read_text()
+    section = guide.partition("## Token and device id\n")[2].partition("\n## ")[0]
+    for row, endings in CONFIDENCES.items():
+        assert f"\n| {row} | " in section
+        for ending in endings:
+            chosen = [case["expect"][-1]["confidence"] for case in CASES if case["name"].endswith(f": {ending}")]
+            assert chosen == [{"90 or more": [90, 100], "85 to 89": [85, 89]}[row]] * 2, ending
+
+
+CONFIDENCES = {
+    "90 or more": (
+        "token and device id are sure from everywhere", "a token alone is sure from everywhere",
+        "a device id alone, at home", "a device id with a token of somebody's own, at home",
+        "a reinstalled phone is sure everywhere once it was at home on three days",
+        "a reinstalled phone is sure everywhere once its former token was silent for ten days",
+    ),
+    "85 to 89": (
+        "a device id alone is not, from another network", "an attestation that says none changes nothing",
+        "a device id with a token of somebody's own is not, from another network",
+        "a phone without any id is not, at home either",
+    ),
+}  # fmt: skip
+"""Rows of the guide -> how the names of cases end. What attestation adds has a test below, with certificates."""
 ROWS = {
     "a public key of the platform": (
         "a key of the app, without an origin", "a bridge", "the platform in the header alone",

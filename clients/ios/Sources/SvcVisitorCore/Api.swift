@@ -124,7 +124,10 @@ public struct SvcOptions: Sendable {
         if endpoint.hasPrefix("https://"), endpoint.count > 8 { return nil }
         guard endpoint.hasPrefix("http://") else { return "endpoint must be an address such as https://id.shop.example." }
         let host = endpoint.dropFirst(7).prefix { $0 != ":" && $0 != "/" }
-        let isLocal = host == "localhost" || host.hasPrefix("127.") || endpoint.hasPrefix("http://[::1]")
+        let parts = host.split(separator: ".", omittingEmptySubsequences: false)
+        let isLoopback = parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
+        let isLoopback6 = ["", ":", "/"].contains { endpoint.dropFirst(7).prefix(6) == "[::1]" + $0 }
+        let isLocal = host == "localhost" || isLoopback || isLoopback6
         if isLocal, apiKey.contains("_development_") { return nil }
         return "Without https the endpoint can be localhost only, and the key one for development: \(Sending.shown(apiKey))"
     }

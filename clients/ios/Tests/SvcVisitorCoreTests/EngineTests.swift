@@ -288,6 +288,7 @@ final class EngineTests: XCTestCase {
         let wrong: [(inout SvcOptions) -> Void] = [
             { $0.apiKey = "svc_sk_us_development_x" }, { $0.apiKey += "\n" }, { $0.timeoutMs = 0 }, { $0.collectMs = .max },
             { $0.timeoutMs = .max }, { $0.endpoints = [] }, { $0.endpoints = ["ftp://a.example"] }, { $0.pins = [pin] },
+            { $0.endpoints = ["http://127.example.com"] }, { $0.endpoints = ["http://localhost.example"] },
             { $0.pins = [pin, "x"] },
         ]
         for change in wrong {

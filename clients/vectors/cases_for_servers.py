@@ -296,7 +296,7 @@ def check_cases() -> list[dict[str, Any]]:
     """Of `check`: the problem of an event, the decision and the reasons. Of `message`: the text of an error.
     Of `wait`: milliseconds until the next attempt, `null` for none. Of `visitor_headers`: what is passed on.
     """
-    return [*_checks(), *_forms(), *_decisions(), *_messages(), *_waits(), *_headers()]
+    return [*_checks(), *_of_apps(), *_forms(), *_decisions(), *_messages(), *_waits(), *_headers()]
 
 
 class _Checks:
@@ -383,6 +383,46 @@ def _checks() -> list[dict[str, Any]]:
     case(
         "the first fault is reported", "other_origin", origin="https://other.example", ip="203.0.113.8", is_first=False
     )
+    return case.made
+
+
+def _of_apps() -> list[dict[str, Any]]:
+    """What `apps.json` has the service say of reports of apps, at a log-in from the app: its events have no origin."""
+    case = _Checks()
+    for platform in ("android", "ios"):
+        phone: dict[str, Any] = {"origin": None, "platform": platform}
+        expected: dict[str, Any] = {"origin": None, "platform": platform}
+        case(f"{platform}: token and device id", event=phone, **expected)
+        case(
+            f"{platform}: a device id from elsewhere",
+            event={**phone, "visitor_confidence": 89},
+            reasons=["not_known"],
+            **expected,
+        )
+        case(f"{platform}: a new phone", event={**phone, "visitor_confidence": 0}, reasons=["not_known"], **expected)
+        case(
+            f"{platform}: a new phone at a sign-up",
+            event={**phone, "visitor_confidence": 0},
+            allow_unknown=True,
+            **expected,
+        )
+        nobody = {**phone, "visitor_confidence": 0, "identifiable": False}
+        case(f"{platform}: a minimal report", event=nobody, reasons=["not_identifiable", "not_known"], **expected)
+        case(f"{platform}: a page that sends what an app sends", "other_origin", event={"platform": "web"}, **expected)
+        case(
+            f"{platform}: a server that forwards no origin, of the web",
+            "other_platform",
+            event={**phone, "platform": "web"},
+            **expected,
+        )
+        shell = "capacitor://localhost"
+        case(f"{platform}: an origin of the app", event={**phone, "origin": shell}, **{**expected, "origin": shell})
+        case(
+            f"{platform}: an origin of the app, where none is expected",
+            "other_origin",
+            event={**phone, "origin": shell},
+            **expected,
+        )
     return case.made
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cases_for_servers import check_cases, verdict_cases, webhook_cases
+from cases_of_apps import app_cases
 from cases_of_claims import claim_cases, delivery_cases
 from cases_of_failing import hostile_cases
 from cases_of_keeping import attestation_cases, deferred_cases, token_cases
@@ -32,6 +33,7 @@ FILES = {
     "token": token_cases,
     "attestation": attestation_cases,
     "engine": engine_cases,
+    "apps": app_cases,
     "proof": proof_cases,
     "check": check_cases,
     "verdict": lambda: [*verdict_cases(), *claim_cases()],

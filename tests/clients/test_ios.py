@@ -58,7 +58,7 @@ def test_its_tests_know_every_kind_that_is_for_swift():
     text = (PACKAGE / "Tests" / "SvcVisitorCoreTests" / "VectorsTests.swift").read_text()
     known = set(re.findall(r'case "(\w+)"', text))
     files = set(re.findall(r'run\("(\w+)"', text))
-    for name in ("retry", "errors", "canonical", "report", "deferred", "token", "attestation"):
+    for name in ("retry", "errors", "canonical", "report", "deferred", "token", "attestation", "apps"):
         kinds = {case["kind"] for case in cases(name) if "swift" in case.get("only", ["swift"])}
         assert kinds <= known, name
         assert (name in files) == bool(kinds), name
@@ -75,6 +75,13 @@ def test_the_core_shows_an_app_options_results_and_errors_alone():
     visitor = (PACKAGE / "Sources" / "SvcVisitor" / "SvcVisitor.swift").read_text()
     for name in ("SvcError", "SvcIdentification", "SvcAttestation", "SvcOptions"):
         assert f"public typealias {name} = SvcVisitorCore.{name}\n" in visitor
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
+def test_no_text_for_people_has_a_word_of_the_language(path: Path):
+    """Such as the access level `package`, which once took the place of `public` in a message, too."""
+    texts = re.findall(r'"((?:[^"\\\n]|\\.)*)"', path.read_text())
+    assert not [text for text in texts if re.search(r"\b(package|internal|fileprivate)\b[ ,.]", text)]
 
 
 def test_nothing_rules_out_an_extension():

@@ -8,9 +8,11 @@ import re
 import subprocess
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.clients.vectors import cases
 from tools import react_native
 from tools.node_client import pack
 from tools.web import WEB, Node, find_node
@@ -130,18 +132,23 @@ console.log(JSON.stringify({ calls, told }));
 """
 
 
-@pytest.mark.slow(2)
-def test_options_and_calls_pass_as_json_and_errors_are_those_of_the_web_sdk(tmp_path: Path):
+def bundled(folder: Path, calls_of_app: str, native_module: str) -> Any:
+    """What an app with the package prints, in JSON; `native_module` stands in for React Native."""
     node = find_node()
     bundler = WEB / "node_modules" / "esbuild" / "bin" / "esbuild"
     if node is None or not bundler.exists():
         pytest.skip("web is not installed")
-    native, calls, made = tmp_path / "native.js", tmp_path / "calls.ts", tmp_path / "made.mjs"
-    native.write_text(NATIVE)
-    calls.write_text(CALLS.replace("./index", (PACKAGE / "src" / "index").as_posix()))
+    native, calls, made = folder / "native.js", folder / "calls.ts", folder / "made.mjs"
+    native.write_text(native_module)
+    calls.write_text(calls_of_app.replace("./index", (PACKAGE / "src" / "index").as_posix()))
     bundle = ["--bundle", "--format=esm", f"--alias:react-native={native}", f"--outfile={made}", "--log-level=error"]
     subprocess.run([str(bundler), str(calls), *bundle], check=True, env=node.environment)
-    said = json.loads(run(node, str(made)))
+    return json.loads(run(node, str(made)))
+
+
+@pytest.mark.slow(2)
+def test_options_and_calls_pass_as_json_and_errors_are_those_of_the_web_sdk(tmp_path: Path):
+    said = bundled(tmp_path, CALLS, NATIVE)
     late = [True, "timeout", 5, None]
     assert said["told"] == [late, None, {"request_id": "r", "future": [1.5]}, late, None, [True, "aborted", 0, None]]
     texts = [json.loads(text) if text.startswith("{") else text for text in said["calls"]]
@@ -151,6 +158,29 @@ def test_options_and_calls_pass_as_json_and_errors_are_those_of_the_web_sdk(tmp_
         {"tag": "t", "accountId": "a", "action": "log_in", "timeoutMs": 3000, "id": "1"},
         {"tag": "late", "id": "2"}, "forget", {"tag": "held", "id": "3"}, "cancel 3", "mocked true", "mocked ",
     ]  # fmt: skip
+
+
+TELLING = """
+export const TurboModuleRegistry = { getEnforcing: () => ({ identify: async (text) => JSON.parse(text).tag }) };
+"""
+"""A native module that says what it is told to."""
+TOLD = """
+import { identify, SvcError } from "./index";
+const shown = ({ code, message, status, retryable, retryAfterMs, requestId }) =>
+  ({ code, message, status, retryable, retry_after_ms: retryAfterMs, request_id: requestId });
+const told = [];
+for (const one of TOLD) {
+  try { await identify({ tag: JSON.stringify({ svc_error: one }) }); }
+  catch (error) { told.push(error instanceof SvcError && shown(error)); }
+}
+console.log(JSON.stringify(told));
+"""
+
+
+@pytest.mark.slow(2)
+def test_a_refusal_reaches_the_app_as_the_native_sdk_tells_it(tmp_path: Path):
+    told = [case["expect"]["told"] for case in cases("apps") if case["kind"] == "app_refusal"]
+    assert bundled(tmp_path, TOLD.replace("TOLD", json.dumps(told)), TELLING) == told
 
 
 # What is packed

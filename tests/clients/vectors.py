@@ -11,14 +11,15 @@ from typing import Any
 FOLDER = Path(__file__).parents[2] / "clients" / "vectors"
 LEAST = {
     "retry": 40, "errors": 30, "canonical": 40, "report": 20, "deferred": 15, "token": 10,
-    "attestation": 15, "engine": 60, "proof": 6, "check": 120, "verdict": 320, "webhook": 160,
+    "attestation": 15, "engine": 60, "apps": 120, "proof": 6, "check": 140, "verdict": 320, "webhook": 160,
     "responses": 800, "hostile": 40,
     "testing": 40,
 }  # fmt: skip
 """File -> the fewest cases that it has."""
 KINDS = {
     "send", "response", "canonical", "report", "deferred", "token", "client_data_hash", "android_claim", "ios_key",
-    "engine", "proof", "check", "message", "wait", "visitor_headers", "verdict", "webhook",
+    "engine", "app_request", "app_refusal", "app_visits", "proof", "check", "message", "wait", "visitor_headers",
+    "verdict", "webhook",
     "event", "refusal", "retry_after", "keys", "page", "hostile",
     "testing",
 }  # fmt: skip

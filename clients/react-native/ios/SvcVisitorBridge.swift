@@ -28,7 +28,7 @@ import SvcVisitorCore
     @objc public func configure(_ options: String) -> String {
         do {
             let made = try SvcVisitor(try read(options))
-            locked { visitor = made }
+            locked { self.visitor = made }
             return ""
         } catch {
             return told(error)
@@ -36,7 +36,7 @@ import SvcVisitorCore
     }
 
     @objc public func identify(_ call: String, done: @escaping @Sendable (String) -> Void) {
-        guard let visitor = locked({ visitor }) else { return done(told(wrong("call configure() first"))) }
+        guard let visitor = locked({ self.visitor }) else { return done(told(wrong("call configure() first"))) }
         do {
             let given = try Given(call, known: Self.call)
             guard let id = try given.text("id") else { throw wrong("id is missing") }
@@ -65,11 +65,11 @@ import SvcVisitorCore
     }
 
     @objc public func setLocationMocked(_ isMocked: String) {
-        locked { visitor }?.setLocationSimulated(Bool(isMocked))
+        locked { self.visitor }?.setLocationSimulated(Bool(isMocked))
     }
 
     @objc public func forget(done: @escaping @Sendable () -> Void) {
-        guard let visitor = locked({ visitor }) else { return done() }
+        guard let visitor = locked({ self.visitor }) else { return done() }
         Task {
             await visitor.forget()
             done()

@@ -50,14 +50,17 @@ public struct SvcIdentification: Sendable {
     public var visitorID: String? { members["visitor_id"]?.string }
     public var visitorIsNew: Bool? { members["visitor_is_new"]?.bool }
     public var identifiable: Bool? { members["identifiable"]?.bool }
-    public var visitorConfidence: Int? { members["visitor_confidence"]?.double.map { Int($0) } }
+    public var visitorConfidence: Int? { whole("visitor_confidence") }
     public var proven: Bool? { members["proven"]?.bool }
     public var state: String? { members["state"]?.string }
     public var reason: String? { members["reason"]?.string }
-    public var suspectScore: Int? { members["suspect_score"]?.double.map { Int($0) } }
+    public var suspectScore: Int? { whole("suspect_score") }
     public var suspectLevel: String? { members["suspect_level"]?.string }
     public var verdict: String? { members["verdict"]?.string }
     public var decision: String? { members["decision"]?["action"]?.string }
+
+    /// `nil` also for a number that no `Int` holds.
+    private func whole(_ name: Name) -> Int? { members[name]?.double.flatMap { Int(exactly: $0.rounded(.down)) } }
 
     /// Names of the signals that fired.
     public var triggers: [String]? { members["triggers"]?.list?.compactMap { $0["signal"]?.string } }
@@ -76,7 +79,7 @@ public struct SvcOptions: Sendable {
     /// `false` stores nothing, and sends no device id.
     public var storage = true
     public var deviceID = true
-    /// `true` sends model and OS version, and nothing else of the device.
+    /// `true` sends model, OS version and ids, and nothing else of the device: too little to recognize anybody.
     public var minimal = false
     public var attestation = SvcAttestation.off
     public var verdict = false
@@ -96,17 +99,21 @@ public struct SvcOptions: Sendable {
         endpoints = [endpoint] + others
     }
 
+    private static let limits: ClosedRange<Int64> = 1...Int64(Int32.max)
+
     /// Why they cannot be used; `nil` where they can.
     package var fault: SvcError? {
         let message: String? =
             if ["svc_sk_", "svc_px_", "svc_mk_"].contains(where: { apiKey.hasPrefix($0) }) {
                 "apiKey is a key for servers, and everybody can read it in an app: revoke it, and use a public key (svc_pk_...)."
-            } else if !apiKey.hasPrefix("svc_pk_") {
+            } else if !apiKey.hasPrefix("svc_pk_") || !apiKey.utf8.allSatisfy({ (33...126).contains($0) }) {
                 "apiKey must be a public key, svc_pk_..., as `svc key issue ORG --kind public --platform ios` prints it."
-            } else if timeoutMs <= 0 || collectMs <= 0 {
+            } else if !Self.limits.contains(timeoutMs) || !Self.limits.contains(collectMs) {
                 "timeoutMs and collectMs are numbers of milliseconds above 0."
-            } else if pins.count == 1 {
-                "pins are two or more: with one, a new key of the service stops your app."
+            } else if pins.count == 1 || pins.contains(where: { Texts.fromBase64($0)?.count != 32 }) {
+                "pins are two or more SHA-256 of public keys in base64: with one, a new key of the service stops your app."
+            } else if endpoints.isEmpty {
+                "endpoints is an empty list."
             } else {
                 endpoints.compactMap(faultOf).first
             }
@@ -117,7 +124,10 @@ public struct SvcOptions: Sendable {
         if endpoint.hasPrefix("https://"), endpoint.count > 8 { return nil }
         guard endpoint.hasPrefix("http://") else { return "endpoint must be an address such as https://id.shop.example." }
         let host = endpoint.dropFirst(7).prefix { $0 != ":" && $0 != "/" }
-        let isLocal = host == "localhost" || host.hasPrefix("127.") || endpoint.hasPrefix("http://[::1]")
+        let parts = host.split(separator: ".", omittingEmptySubsequences: false)
+        let isLoopback = parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
+        let isLoopback6 = ["", ":", "/"].contains { endpoint.dropFirst(7).prefix(6) == "[::1]" + $0 }
+        let isLocal = host == "localhost" || isLoopback || isLoopback6
         if isLocal, apiKey.contains("_development_") { return nil }
         return "Without https the endpoint can be localhost only, and the key one for development: \(Sending.shown(apiKey))"
     }

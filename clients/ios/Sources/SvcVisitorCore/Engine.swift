@@ -70,9 +70,11 @@ package actor Engine {
     private var token: String?
     private var pinFailed = false
     private(set) var isForgotten = false
-    /// The report with an assertion that is under way.
+    /// Over when all reports with an assertion that were asked for have their responses.
     private var attesting: Task<Void, Never>?
     private var cannotAttest = false
+    /// The key store is at work, perhaps for a report that gave it up.
+    private var isAttesting = false
     private var hasReplacedKey = false
 
     package init(_ options: SvcOptions, host: any PhoneHost, http: any Http) {
@@ -105,7 +107,7 @@ package actor Engine {
         for number in Array(flightOf.keys) { leave(number, SvcError(code: "aborted", message: "forget() was called.")) }
         for task in ended { await task.value }
         await readings.forget()
-        let vault = vault
+        let vault = self.vault
         _ = try? await within(5_000) { for name in [Token.name, AttestedKey.name] { try? vault.delete(name) } }
     }
 
@@ -175,10 +177,12 @@ package actor Engine {
         guard case .object(var content) = subject else { throw SvcError(code: "internal_error", message: "no subject") }
         var signals = await collected(min(endsAtMs(key), host.elapsedMs() + options.collectMs))
         var used: AttestedKey.Used?
+        let turn = Turn()
         if options.attestation == .whenPossible {
-            let claim = await attestation(endsAtMs: min(endsAtMs(key), host.elapsedMs() + 3_000))
+            let claim = await attestation(turn, endsAtMs: min(endsAtMs(key), host.elapsedMs() + 3_000))
             signals["attestation"] = claim.claim
             used = claim.used
+            if used == nil { turn.end() }
         }
         content["sdk"] = .object(["platform": .string(platform), "version": .string(options.bridge?.version ?? host.version)])
         content["signals"] = .object(signals)
@@ -189,8 +193,10 @@ package actor Engine {
         guard let used else { return try identification(await Sending.send(line, endpoints: options.endpoints.count, first: endpoint)) }
         // Counters of App Attest must arrive in order: the next assertion is made when this report has its response.
         let sending = Task { await Sending.send(line, endpoints: options.endpoints.count, first: endpoint) }
-        let noted = Task { await note(used, await sending.value.outcome) }
-        attesting = noted
+        let noted = Task {
+            await note(used, await sending.value.outcome)
+            turn.end()
+        }
         return try await withTaskCancellationHandler {
             let sent = await sending.value
             await noted.value
@@ -214,7 +220,7 @@ package actor Engine {
         let stores = options.storage && !isForgotten
         if !stores || !options.deviceID { wanted.removeAll { $0.name == "identifier_for_vendor" } }
         if stores, token == nil {
-            let made = Texts.hex(host.random(16)), vault = vault
+            let made = Texts.hex(host.random(16)), vault = self.vault
             let source = Source("token") { Token.of(vault) { made }.map { .string($0) } ?? .null }
             wanted.insert(source, at: 0)
         }
@@ -238,10 +244,18 @@ package actor Engine {
 
     // App Attest
 
-    private func attestation(endsAtMs: Int64) async -> (claim: Json, used: AttestedKey.Used?) {
+    /// One after the other: two at a time would make two keys, and send counters out of order. `turn` ends with the claim, or
+    /// with the report of its assertion.
+    private func attestation(_ turn: Turn, endsAtMs: Int64) async -> (claim: Json, used: AttestedKey.Used?) {
         let none: Json = .object(["format": .string("none")])
         guard host.keys.isSupported, !cannotAttest, !isForgotten else { return (none, nil) }
-        if let attesting, (try? await within(endsAtMs - host.elapsedMs(), { await attesting.value })) == nil { return (none, nil) }
+        let before = attesting
+        attesting = Task {
+            await before?.value
+            await turn.ended()
+        }
+        if let before, (try? await within(endsAtMs - host.elapsedMs(), { await before.value })) == nil { return (none, nil) }
+        guard !cannotAttest, !isAttesting, !isForgotten else { return (none, nil) }
         let kept = AttestedKey(keys: host.keys, vault: vault)
         let nowMs = host.nowMs()
         guard let known = try? await within(endsAtMs - host.elapsedMs(), { kept.state() }) else { return (none, nil) }
@@ -253,9 +267,7 @@ package actor Engine {
         let mayReplace = !hasReplacedKey
         do {
             let left = endsAtMs - host.elapsedMs()
-            guard let made = try await within(left, { try await kept.claim(known, nowMs: nowMs, hash: hash, mayReplace: mayReplace) }) else {
-                return (none, nil)
-            }
+            guard let made = try await within(left, { try await self.claimed(kept, known, nowMs, hash, mayReplace) }) else { return (none, nil) }
             if made.isReplaced { hasReplacedKey = true }
             var claim = made.members
             claim["format"] = .string("apple-app-attest")
@@ -263,10 +275,20 @@ package actor Engine {
             return (.object(claim), made.used)
         } catch AttestationFault.unavailable {
             return (none, nil)  // Apple's servers: another time
+        } catch is CancellationError {
+            return (none, nil)  // nobody waits any more, which says nothing of the key store
         } catch {
             cannotAttest = true
             return (none, nil)
         }
+    }
+
+    private func claimed(
+        _ kept: AttestedKey, _ known: KeyState, _ nowMs: Int64, _ hash: [UInt8], _ mayReplace: Bool
+    ) async throws -> (members: [Name: Json], used: AttestedKey.Used, isReplaced: Bool) {
+        isAttesting = true
+        defer { isAttesting = false }
+        return try await kept.claim(known, nowMs: nowMs, hash: hash, mayReplace: mayReplace)
     }
 
     private func note(_ used: AttestedKey.Used, _ outcome: Outcome) async {

@@ -236,9 +236,11 @@ struct JsonReader {
 
     private mutating func code() -> UInt32? {
         guard at + 4 <= units.count else { return nil }
-        let digits = String(String.UnicodeScalarView(units[at..<at + 4]))
+        let digits = units[at..<at + 4]
         at += 4
-        return UInt32(digits, radix: 16)
+        // A number in Swift may have a sign.
+        guard digits.allSatisfy(\.properties.isASCIIHexDigit) else { return nil }
+        return UInt32(String(String.UnicodeScalarView(digits)), radix: 16)
     }
 
     /// As RFC 8259 writes numbers: no `+`, no `01`, no `1.`.

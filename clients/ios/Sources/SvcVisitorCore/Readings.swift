@@ -49,6 +49,16 @@ private final class Once<Value: Sendable>: @unchecked Sendable {
     }
 }
 
+/// Something that others wait for in order.
+final class Turn: Sendable {
+    private let once = Once<Bool>()
+
+    func end() { once.end(.success(true)) }
+
+    /// For one who waits.
+    func ended() async { _ = try? await withCheckedThrowingContinuation { once.wait($0) } }
+}
+
 /// What `work` gives, or `nil` once the time is over, whether or not the work heeds its cancellation.
 package func within<Value: Sendable>(_ ms: Int64, _ work: @escaping @Sendable () async throws -> Value) async throws -> Value? {
     let once = Once<Value?>()

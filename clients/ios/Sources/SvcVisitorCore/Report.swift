@@ -42,7 +42,7 @@ package enum Report {
             "platform": .string("ios"), "nonce": .string(given.nonce), "collected_at": .int(given.collectedAtMs),
         ]
         func add(_ fields: Fields) { found.merge(fields) { $1 } }
-        let build = read("build", build)
+        let build = read("build", Self.build)
         add(given.minimal ? build.filter { $0.key == "model" || $0.key == "os_version" } : build)
         if !given.minimal {
             add(read("cores") { ["cores": .int(try whole($0, 1...4_096))] })

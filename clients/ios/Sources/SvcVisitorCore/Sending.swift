@@ -87,7 +87,7 @@ package enum Sending {
         let code = error["code"]?.string ?? "http_\(response.status)"
         var message = "\(response.status) \(code): \(error["message"]?.string ?? "no message")"
         if code == "unauthorized" {
-            message += " The key sent is \(shownKey): is it whole, package, for iOS, and not revoked?"
+            message += " The key sent is \(shownKey): is it whole, public, for iOS, and not revoked?"
         }
         let failure = SvcError(
             code: code, message: message, status: response.status, retryable: isRetryable, retryAfterMs: asked,

@@ -78,6 +78,8 @@ package final class SessionHttp: NSObject, Http, URLSessionDataDelegate, @unchec
             try await withCheckedThrowingContinuation { continuation in
                 locked { exchanges[task.taskIdentifier] = Exchange(continuation) }
                 task.resume()
+                // It may have been canceled before it was noted: then nobody else ends it.
+                if Task.isCancelled { finish(task, URLError(.cancelled)) }
             }
         } onCancel: {
             task.cancel()

@@ -36,7 +36,7 @@ final class EngineTests: XCTestCase {
                 return HttpResponse(status: 200, headers: [:], body: "{\"challenge\":\"\(challenge)\"}")
             }
             await bodies.add(Json.parse(String(decoding: body, as: UTF8.self)) ?? .null)
-            let steps = steps
+            let steps = self.steps
             guard let found = try await within(limitMs, { try await steps.next() }) else { throw URLError(.timedOut) }
             return found
         }
@@ -47,18 +47,22 @@ final class EngineTests: XCTestCase {
         nonisolated let isSupported = true
         private var known: Set<String>
         private let isAway: Bool
+        private let firstTakesMs: UInt64
         private(set) var generated = 0
 
-        init(known: Set<String> = [], isAway: Bool = false) {
+        init(known: Set<String> = [], isAway: Bool = false, firstTakesMs: UInt64 = 0) {
             self.known = known
             self.isAway = isAway
+            self.firstTakesMs = firstTakesMs
         }
 
-        func generate() throws -> String {
+        func generate() async throws -> String {
             if isAway { throw AttestationFault.unavailable }
             generated += 1
-            known.insert("key-\(generated)")
-            return "key-\(generated)"
+            let made = "key-\(generated)"
+            known.insert(made)
+            if generated == 1, firstTakesMs > 0 { try await Task.sleep(nanoseconds: firstTakesMs * 1_000_000) }
+            return made
         }
 
         func attest(_ keyID: String, hash: [UInt8]) throws -> [UInt8] { [1] }
@@ -220,6 +224,35 @@ final class EngineTests: XCTestCase {
         XCTAssertNotNil(last?["assertion"])
     }
 
+    func testCallsAtTheSameTimeMakeOneKeyAndCountersArriveInOrder() async throws {
+        var phone = Phone()
+        let keys = FakeKeys(firstTakesMs: 200)
+        phone.attestation = keys
+        let server = server()
+        let engine = engine(phone, server) { $0.attestation = .whenPossible }
+        async let first = engine.identify(subject: ["tag": .string("a")], timeoutMs: 5_000)
+        async let second = engine.identify(subject: ["tag": .string("b")], timeoutMs: 5_000)
+        _ = try await (first, second)
+        let generated = await keys.generated
+        XCTAssertEqual(generated, 1)
+        let claims = await server.bodies.all.map { $0["signals"]?["attestation"] }
+        XCTAssertNotNil(claims[0]?["attestation"])
+        XCTAssertNotNil(claims[1]?["assertion"])
+    }
+
+    func testACallThatIsCanceledWhileAppleAttestsLeavesTheNextOneItsProof() async throws {
+        var phone = Phone()
+        phone.attestation = FakeKeys(firstTakesMs: 400)
+        let server = server()
+        let engine = engine(phone, server) { $0.attestation = .whenPossible }
+        let hasty = await code { try await engine.identify(subject: ["tag": .string("a")], timeoutMs: 100) }
+        XCTAssertEqual(hasty, "timeout")
+        try await Task.sleep(nanoseconds: 1_000_000_000)
+        _ = try await engine.identify(subject: ["tag": .string("b")], timeoutMs: 5_000)
+        let sent = await format(server)
+        XCTAssertEqual(sent, "apple-app-attest")
+    }
+
     func testApplesServersBeingAwayIsAnotherTimesMatter() async throws {
         var phone = Phone()
         phone.attestation = FakeKeys(isAway: true)
@@ -234,6 +267,34 @@ final class EngineTests: XCTestCase {
         for wrong in ["01", "+1", "1.", ".5", "1e", "-", "0x1", "1e+", "--1"] { XCTAssertNil(Json.parse(wrong), wrong) }
         for (text, value) in [("0", Json.int(0)), ("-1", .int(-1)), ("1.5e3", .double(1_500)), ("0.25", .double(0.25))] {
             XCTAssertEqual(Json.parse(text), value, text)
+        }
+    }
+
+    func testAResponseWithNumbersThatNoIntHoldsIsNoEndOfTheApp() {
+        for number in ["1e300", "-1e300", "1e999"] {
+            let found = SvcIdentification(json: "{\"request_id\":\"r\",\"visitor_confidence\":\(number),\"suspect_score\":\(number)}")
+            XCTAssertEqual(found?.requestID, "r")
+            XCTAssertNil(found?.visitorConfidence)
+            XCTAssertNil(found?.suspectScore)
+        }
+        XCTAssertEqual(SvcIdentification(json: "{\"request_id\":\"r\",\"visitor_confidence\":89.0}")?.visitorConfidence, 89)
+        XCTAssertNil(Json.parse("\"\\u+12F\""))
+    }
+
+    func testWrongOptionsAreRefused() {
+        let right = SvcOptions(apiKey: "svc_pk_us_development_x", endpoint: "https://id.shop.example")
+        XCTAssertNil(right.fault)
+        let pin = Texts.base64([UInt8](repeating: 7, count: 32))
+        let wrong: [(inout SvcOptions) -> Void] = [
+            { $0.apiKey = "svc_sk_us_development_x" }, { $0.apiKey += "\n" }, { $0.timeoutMs = 0 }, { $0.collectMs = .max },
+            { $0.timeoutMs = .max }, { $0.endpoints = [] }, { $0.endpoints = ["ftp://a.example"] }, { $0.pins = [pin] },
+            { $0.endpoints = ["http://127.example.com"] }, { $0.endpoints = ["http://localhost.example"] },
+            { $0.pins = [pin, "x"] },
+        ]
+        for change in wrong {
+            var options = right
+            change(&options)
+            XCTAssertEqual(options.fault?.code, "invalid_options")
         }
     }
 

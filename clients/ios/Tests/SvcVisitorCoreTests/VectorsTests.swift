@@ -12,6 +12,7 @@ final class VectorsTests: XCTestCase {
     func testReport() async throws { try await run("report", least: 8) }
     func testToken() async throws { try await run("token", least: 10) }
     func testAttestation() async throws { try await run("attestation", least: 15) }
+    func testApps() async throws { try await run("apps", least: 30) }
 
     /// Copied there by build.sh.
     private static let folder = Bundle.module.resourceURL!.appendingPathComponent("vectors")
@@ -50,6 +51,8 @@ final class VectorsTests: XCTestCase {
         case "token": return token(given)
         case "client_data_hash": return Challenge.clientDataHash(given.string).map { .string(Texts.hex($0)) } ?? .null
         case "ios_key": return key(given)
+        case "app_request": return try await asked(given)
+        case "app_refusal": return refused(one["expect"]!)
         default: throw UnknownKind()
         }
     }
@@ -169,6 +172,67 @@ final class VectorsTests: XCTestCase {
         let store = Faulty(given["faults"]!.list!, given["content"]!.string)
         let found = given["storage"]!.bool! ? Token.of(store) { given["made"]!.string! } : nil
         return .object(["client_token": found.map { .string($0) } ?? .null, "content": store.content.map { .string($0) } ?? .null])
+    }
+
+    private struct Unsupported: AttestationKeys {
+        let isSupported = false
+        func generate() async throws -> String { throw AttestationFault.unavailable }
+        func attest(_ keyID: String, hash: [UInt8]) async throws -> [UInt8] { throw AttestationFault.unavailable }
+        func assertion(_ keyID: String, hash: [UInt8]) async throws -> [UInt8] { throw AttestationFault.unavailable }
+    }
+
+    /// A phone, and a server that notes what it gets.
+    private struct Noting: PhoneHost, Http {
+        let device: [Name: Json]
+        let userAgent: String
+        let version: String
+        let now: Int64
+        let store: any Store
+        let keys: any AttestationKeys = Unsupported()
+        let noted = Shared<Json>()
+
+        func nowMs() -> Int64 { now }
+        func elapsedMs() -> Int64 { Int64(DispatchTime.now().uptimeNanoseconds / 1_000_000) }
+        func random(_ count: Int) -> [UInt8] { [UInt8](repeating: 128, count: count) }
+        func sources(minimal: Bool) -> [Source] { device.map { name, value in Source(name) { value } } }
+        func checks() -> [Source] { [] }
+        func log(_ line: String) {}
+
+        func post(_ url: String, headers: [String: String], body: [UInt8], limitMs: Int64) async throws -> HttpResponse {
+            let named = Dictionary(uniqueKeysWithValues: headers.map { (Name($0.key), Json.string($0.value)) })
+            let read = Json.parse(String(decoding: body, as: UTF8.self)) ?? .null
+            noted.set(.object(["url": .string(url), "headers": .object(named), "body": read]))
+            return HttpResponse(status: 200, headers: [:], body: "{\"request_id\":\"r\"}")
+        }
+    }
+
+    /// What is sent for these options, subject and phone.
+    private func asked(_ given: Json) async throws -> Json {
+        guard case .object(let device) = given["device"]!, case .object(let subject) = given["subject"]! else { return .null }
+        let wanted = given["options"]!
+        var options = SvcOptions(apiKey: given["api_key"]!.string!, endpoint: given["endpoint"]!.string!)
+        options.storage = wanted["storage"]!.bool!
+        options.deviceID = wanted["device_id"]!.bool!
+        options.minimal = wanted["minimal"]!.bool!
+        options.verdict = wanted["verdict"]!.bool!
+        if let bridge = wanted["bridge"], let name = bridge["name"]?.string { options.bridge = (name, bridge["version"]!.string!) }
+        let phone = Noting(
+            device: device, userAgent: given["user_agent"]!.string!, version: given["version"]!.string!, now: given["now_ms"]!.int!,
+            store: Faulty([], given["token"]!.string))
+        _ = try await Engine(options, host: phone, http: phone).identify(subject: subject, timeoutMs: 10_000)
+        return phone.noted.get() ?? .null
+    }
+
+    /// What is told of a refusal, its message without what the SDK adds.
+    private func refused(_ expect: Json) -> Json {
+        let response = HttpResponse(status: Int(expect["status"]!.int!), headers: [:], body: expect["body"]!.canonical)
+        guard case .object(var found) = expect, case .failure(let error) = Sending.read(response, nowMs: 0),
+            case .object(var told)? = said(.failure(error))["error"]
+        else { return .null }
+        let text = error.message.replacingOccurrences(of: "\(error.status) \(error.code): ", with: "")
+        told["message"] = .string(text.components(separatedBy: " The key sent is")[0])
+        found["told"] = .object(told)
+        return .object(found)
     }
 
     private func key(_ given: Json) -> Json {

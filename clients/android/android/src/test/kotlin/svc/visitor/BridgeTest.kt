@@ -51,7 +51,9 @@ class BridgeTest {
         }
         assertEquals("invalid_options", error(identified("{\"id\": \"1\"}")))
         assertEquals("", module.configure("{$key, \"endpoint\": [\"http://127.0.0.1:1\"], \"deferred\": false, \"checks\": []}"))
-        assertEquals("invalid_options", error(identified("{\"id\": \"1\", \"tag\": 5}")))
+        for (wrong in listOf("", "[]", "{", "{}", "{\"id\": \"1\", \"tag\": 5}", "[".repeat(100) + "]".repeat(100))) {
+            assertEquals(wrong, "invalid_options", error(identified(wrong)))
+        }
         assertTrue(error(identified("{\"id\": \"2\", \"tag\": \"t\"}")) in listOf("network", "offline"))
         assertEquals("invalid_options", error(identified("{\"id\": \"3\", \"timeout\": 1}")))
         module.setLocationMocked("true")

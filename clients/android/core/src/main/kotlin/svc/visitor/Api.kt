@@ -212,7 +212,7 @@ class SvcOptions private constructor(builder: Builder) {
         /** `false` sends no `android_id`. */
         fun deviceId(value: Boolean) = apply { deviceId = value }
 
-        /** `true` sends model and OS version, and nothing else of the device. */
+        /** `true` sends model, OS version and ids, and nothing else of the device: too little to recognize anybody. */
         fun minimal(value: Boolean) = apply { minimal = value }
 
         fun attestation(value: SvcAttestation) = apply { attestation = value }
@@ -272,7 +272,7 @@ class SvcOptions private constructor(builder: Builder) {
                 null
             }
             val host = uri?.host ?: return "endpoint must be an address such as https://id.shop.example."
-            val isLocal = host == "localhost" || host == "10.0.2.2" || host == "[::1]" || host.startsWith("127.")
+            val isLocal = host == "localhost" || host == "10.0.2.2" || host == "[::1]" || LOOPBACK.matches(host)
             return when {
                 uri.scheme == "https" -> null
                 uri.scheme != "http" -> "endpoint must be an https address."
@@ -285,6 +285,7 @@ class SvcOptions private constructor(builder: Builder) {
     private companion object {
         val SERVER_KEYS = listOf("svc_sk_", "svc_px_", "svc_mk_")
         val PIN = Regex("[A-Za-z0-9+/]{43}=")
+        val LOOPBACK = Regex("127(\\.[0-9]{1,3}){3}")
         const val TRAFFIC_TAG = 0x737663
     }
 }

@@ -439,7 +439,7 @@ class EngineTest {
         val url = "https://id.shop.example"
         assertTrue("revoke" in fault("svc_sk_us_production_0123456789abcdef", url))
         assertTrue("public key" in fault("nothing", url))
-        assertTrue("https" in fault(KEY, "http://id.shop.example"))
+        for (remote in listOf("http://id.shop.example", "http://127.example.com", "http://localhost.example")) assertTrue("https" in fault(KEY, remote))
         assertTrue("development" in fault("svc_pk_us_production_0123456789abcdef", "http://10.0.2.2:8080"))
         for (wrong in listOf("ftp://a.example", "id.shop.example", "", "https://")) fault(KEY, wrong)
         fault(KEY, url) { timeoutMs(0) }

@@ -7,6 +7,9 @@ import org.junit.jupiter.api.DynamicTest
 import org.junit.jupiter.api.TestFactory
 import svc.visitor.core.Attempts
 import svc.visitor.core.Attestation
+import svc.visitor.core.Engine
+import svc.visitor.core.Http
+import svc.visitor.core.HttpRequest
 import svc.visitor.core.HttpResponse
 import svc.visitor.core.Json
 import svc.visitor.core.MemoryStore
@@ -14,6 +17,7 @@ import svc.visitor.core.Outcome
 import svc.visitor.core.Queue
 import svc.visitor.core.Report
 import svc.visitor.core.Sending
+import svc.visitor.core.Source
 import svc.visitor.core.Store
 import svc.visitor.core.Texts
 import svc.visitor.core.Token
@@ -39,6 +43,8 @@ class VectorsTest {
     @TestFactory fun attestation() = cases("attestation", 15)
 
     @TestFactory fun engine() = cases("engine", 60)
+
+    @TestFactory fun apps() = cases("apps", 30)
 
     @Suppress("UNCHECKED_CAST")
     private fun cases(file: String, least: Int): List<DynamicTest> {
@@ -66,6 +72,8 @@ class VectorsTest {
             "client_data_hash" -> Attestation.challengeBytes(given)?.let { Texts.hex(Texts.sha256(it)) }
             "android_claim" -> claim(given as Members)
             "engine" -> Script(given as Members).run()
+            "app_request" -> sent(given as Members)
+            "app_refusal" -> (case["expect"] as Members).let { it + mapOf("told" to refused(it["status"] as Long, it["body"] as Members)) }
             else -> throw IllegalArgumentException("unknown kind ${case["kind"]}")
         }
     }
@@ -179,6 +187,43 @@ class VectorsTest {
     private fun claim(given: Members): Members {
         val chain = (given["chain"] as List<*>?)?.map { ByteArray((it as Long).toInt()) }
         return Attestation.claim(given["challenge"], chain)
+    }
+
+    /** What is sent for these options, subject and phone. */
+    @Suppress("UNCHECKED_CAST")
+    private fun sent(given: Members): Members {
+        val device = given["device"] as Members
+        val store = MemoryStore()
+        (given["token"] as String?)?.let { store.write(Token.NAME, it) }
+        val phone = object : Phone(device.map { (name, value) -> Source(name) { value } }, store = store) {
+            override val userAgent = given["user_agent"] as String
+            override val version = given["version"] as String
+
+            override fun nowMs() = given["now_ms"] as Long
+
+            override fun random(count: Int) = ByteArray(count) { 128.toByte() }
+        }
+        val wanted = given["options"] as Members
+        val options = SvcOptions.Builder(given["api_key"] as String, given["endpoint"] as String).deferred(false)
+            .storage(wanted["storage"] as Boolean).deviceId(wanted["device_id"] as Boolean)
+            .minimal(wanted["minimal"] as Boolean).verdict(wanted["verdict"] as Boolean)
+        (wanted["bridge"] as Members?)?.let { options.bridge(it["name"] as String, it["version"] as String) }
+        val about = given["subject"] as Members
+        val request = SvcRequest.Builder().tag(about["tag"] as String?).accountId(about["account_id"] as String?)
+            .action(about["action"] as String?).build()
+        var made: HttpRequest? = null
+        val loop = VirtualLoop()
+        val http = Http { sent, _, _ -> HttpResponse(200, emptyMap(), DONE).also { made = sent } }
+        Engine(options.build(), phone, 0, loop, http).identify(request, Reported())
+        loop.run()
+        return made!!.run { mapOf("url" to url, "headers" to headers, "body" to Json.parse(String(body))) }
+    }
+
+    /** What is told of a refusal, its message without what the SDK adds. */
+    private fun refused(status: Long, body: Members): Members {
+        val outcome = Sending.read(HttpResponse(status.toInt(), emptyMap(), Json.canonical(body)), 0) as Outcome.Failure
+        val message = outcome.message.removePrefix("$status ${outcome.code}: ").substringBefore(" The key sent is")
+        return (said(outcome)["error"] as Members) + mapOf("message" to message)
     }
 
     @TestFactory

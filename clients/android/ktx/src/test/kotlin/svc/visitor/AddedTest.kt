@@ -8,10 +8,12 @@ import kotlinx.coroutines.runBlocking
 import okhttp3.OkHttpClient
 import okhttp3.Request
 import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Assertions.assertThrows
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
 import svc.visitor.okhttp.SvcInterceptor
 import svc.visitor.testing.FakeSvcVisitor
+import java.io.InterruptedIOException
 import java.net.InetAddress
 import java.net.InetSocketAddress
 import java.util.concurrent.CopyOnWriteArrayList
@@ -58,7 +60,7 @@ class AddedTest {
         assertEquals(listOf(true, true, "forgotten"), listOf(fake.isForgotten, fake.isLocationMocked, reported.last()))
     }
 
-    @Test fun `the interceptor gives a request its id, and lets it go without where there is none`() {
+    private fun serving(work: (String, List<String?>) -> Unit) {
         val headers = CopyOnWriteArrayList<String?>()
         val server = HttpServer.create(InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0)
         server.createContext("/") { exchange ->
@@ -67,9 +69,29 @@ class AddedTest {
             exchange.close()
         }
         server.start()
+        try {
+            work("http://127.0.0.1:${server.address.port}", headers)
+        } finally {
+            server.stop(0)
+        }
+    }
+
+    @Test fun `an id that no header can have is left out, and an interruption is one of OkHttp's`() = serving { url, headers ->
+        val client = OkHttpClient.Builder().addInterceptor(SvcInterceptor(fake) { SvcRequest("t") }).build()
+        fun ask() = client.newCall(Request.Builder().url(url).build()).execute().close()
+        fake.responds("""{"request_id":"r\u0000\ud800\r\nx: y"}""")
+        ask()
+        assertEquals(listOf(null), headers)
+        fake.holds()
+        Thread.currentThread().interrupt()
+        assertThrows(InterruptedIOException::class.java) { ask() }
+        assertTrue(Thread.interrupted())
+    }
+
+    @Test fun `the interceptor gives a request its id, and lets it go without where there is none`() = serving { url, headers ->
         val interceptor = SvcInterceptor(fake, timeoutMs = 300) { if (it.url.encodedPath == "/log-in") SvcRequest("t") else null }
         val client = OkHttpClient.Builder().addInterceptor(interceptor).build()
-        fun ask(path: String) = client.newCall(Request.Builder().url("http://127.0.0.1:${server.address.port}$path").build()).execute().close()
+        fun ask(path: String) = client.newCall(Request.Builder().url("$url$path").build()).execute().close()
         fake.responds("""{"request_id":"r3"}""")
         ask("/log-in")
         ask("/pictures")
@@ -82,6 +104,5 @@ class AddedTest {
         assertEquals(listOf("r3", null, null, null), headers)
         assertEquals(listOf<Any?>("t", 300L), fake.requests.first().run { listOf(tag, timeoutMs) })
         assertEquals(3, fake.requests.size)
-        server.stop(0)
     }
 }

@@ -8,6 +8,7 @@ import svc.visitor.SvcException
 import svc.visitor.SvcIdentification
 import svc.visitor.SvcRequest
 import svc.visitor.SvcVisitor
+import java.io.InterruptedIOException
 import java.util.concurrent.CountDownLatch
 import java.util.concurrent.Executor
 import java.util.concurrent.TimeUnit
@@ -44,18 +45,27 @@ class SvcInterceptor @JvmOverloads constructor(
             .callbackExecutor(Executor { it.run() }).build()
         val call = visitor.identify(asked, object : SvcCallback {
             override fun onSuccess(result: SvcIdentification) {
-                id = result.requestId
+                // A header that is none would end the app's own request.
+                id = result.requestId.takeIf { ID.matches(it) }
                 done.countDown()
             }
 
             override fun onFailure(error: SvcException) = done.countDown()
         })
-        if (!done.await(limitMs + GRACE_MS, TimeUnit.MILLISECONDS)) call.cancel()
+        try {
+            if (!done.await(limitMs + GRACE_MS, TimeUnit.MILLISECONDS)) call.cancel()
+        } catch (_: InterruptedException) {
+            // As OkHttp tells it: what is no IOException would end the app.
+            call.cancel()
+            Thread.currentThread().interrupt()
+            throw InterruptedIOException("interrupted")
+        }
         return id
     }
 
     companion object {
         const val HEADER = "x-svc-request-id"
         private const val GRACE_MS = 200L
+        private val ID = Regex("[!-~]{1,64}")
     }
 }

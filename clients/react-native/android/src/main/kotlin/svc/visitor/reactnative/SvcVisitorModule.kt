@@ -38,6 +38,8 @@ class SvcVisitorModule(context: ReactApplicationContext) : NativeSvcVisitorSpec(
             asked(Json.parse(call) as Map<*, *>)
         } catch (error: SvcException) {
             return promise.resolve(text(error))
+        } catch (error: JsonException) {
+            return promise.resolve(text(wrong("$error")))
         } catch (error: RuntimeException) {
             return promise.resolve(text(wrong("an option has a value of another type")))
         }

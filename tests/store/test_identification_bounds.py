@@ -289,7 +289,7 @@ def test_webhook_endpoints_cost_two_rows_each_for_each_event(
     assert len(recorded.queues) == told
     ((read, written),) = counts
     found_by = (ENDPOINT_COUNTS, ENDPOINTS, ORGANIZATIONS, FILLED_LISTS, LISTED)
-    assert [read[table.name] for table in found_by] == [1, endpoints, 2, 0, 0]
+    assert [read[table.name] for table in found_by] == [1, endpoints, 1, 0, 0]
     events = 2 if told else 0
     assert [written[table.name] for table in (WEBHOOK_EVENTS, DELIVERIES, DUE)] == [events, 2 * told, 2 * told]
     assert read[RULESETS.name] == 0

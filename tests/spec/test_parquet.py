@@ -24,10 +24,13 @@ from tests.spec.test_clocks import set_back
 from tests.spec.test_erasure import marked
 from tests.support.event_columns import as_columns
 from tests.support.live import live_service, options_of, report
+from tests.support.process import start
 
 pytestmark = pytest.mark.slow
 needs_pyarrow = pytest.mark.skipif(not importlib.util.find_spec("pyarrow"), reason="no pyarrow: the extra `parquet`")
 HOURS = 5
+STEP_S = 0.03
+"""Between the ages at which runs are killed: one that is not takes some tenths of a second."""
 
 
 class Shop:
@@ -92,15 +95,13 @@ def test_parquet_has_what_the_api_has_event_by_event(shop: Shop, run: Run, tmp_p
 def test_an_hour_is_a_file_and_runs_that_were_killed_go_on(shop: Shop, run: Run, tmp_path: Path):
     """Whenever a run is killed: each event is once in the files, and an hour is not written twice."""
     folder = tmp_path / "hours"
-    command = ("export", "events", shop.organization, "--format", "parquet", "--hourly", str(folder))
+    command = ("export", "events", shop.organization, "--format", "parquet", "--hourly", folder)
     killed = 0
     for attempt in range(12):
-        process = subprocess.Popen(
-            [sys.executable, "-m", "svc", *command, *options_of(shop.directory)],
-            cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        process = start(*command, *options_of(shop.directory), **quiet)
         try:
-            process.wait(0.3 + 0.15 * attempt)
+            process.wait(STEP_S * (1 + attempt))
         except subprocess.TimeoutExpired:
             process.kill()
             killed += 1

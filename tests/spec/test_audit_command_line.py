@@ -207,7 +207,6 @@ def scene(run: Run, tmp_path: Path) -> Scene:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", [command for command in CASES if command not in ON_A_DIRECTORY])
-@pytest.mark.every_case
 def test_a_command_leaves_exactly_one_record_and_a_refused_one_none(scene: Scene, failed_at: int, command: str):
     """Who, when, from where; what was changed, and what was asked for."""
     leave_one_record(scene, command)
@@ -216,7 +215,6 @@ def test_a_command_leaves_exactly_one_record_and_a_refused_one_none(scene: Scene
 @pytest.mark.slow
 @pytest.mark.only_on("lmdb", "they work on a data directory, and never on the service's database")
 @pytest.mark.parametrize("command", ON_A_DIRECTORY)
-@pytest.mark.every_case
 def test_commands_on_a_directory_leave_a_record_too(scene: Scene, command: str):
     leave_one_record(scene, command)
 

@@ -357,7 +357,6 @@ async def test_the_command_line_prints_the_same_changes_with_cursors_of_the_same
             assert words in ran.err
 
 
-@pytest.mark.every_case
 @pytest.mark.usefixtures("engine")
 @pytest.mark.slow(4)
 async def test_files_of_an_hour_have_the_changes_that_were_made_in_it(tmp_path: Path):

@@ -132,7 +132,6 @@ def test_hours_are_lines_of_json_as_well_and_none_is_written_before_it_is_over(s
     assert next_ms <= World.real().now_ms() - HOLD_MS
 
 
-@pytest.mark.every_case
 @pytest.mark.usefixtures("engine")
 async def test_an_event_that_is_stored_after_its_hour_was_written_is_in_a_later_file_once(tmp_path: Path):
     """Beside the service, whose clock goes back: as on a node that is behind, or for a request that hung."""
@@ -166,7 +165,6 @@ async def test_an_event_that_is_stored_after_its_hour_was_written_is_in_a_later_
     assert files == {timestamp(hour_ms)[:13]: [first], timestamp(hour_ms + HOUR_MS)[:13]: [late, second]}
 
 
-@pytest.mark.every_case
 @pytest.mark.usefixtures("engine")
 async def test_events_behind_a_clock_that_was_ahead_wait_for_the_next_file_alone(tmp_path: Path):
     now_ms, folder = World.real().now_ms(), tmp_path / "hours"

@@ -75,7 +75,7 @@ def test_a_client_that_disconnects_at_any_moment_leaves_an_endpoint_changed_or_u
     assert simulate(plan(*orders), tmp_path).violations == []
 
 
-@pytest.mark.slow(3)
+@pytest.mark.slow(2)
 def test_a_power_cut_at_any_moment_neither_loses_nor_duplicates_acknowledged_data(tmp_path: Path, crash_seed: int):
     steps: list[Step] = []
     for number, (after_s, turns) in enumerate(moments(crash_seed)):

@@ -387,7 +387,7 @@ def test_every_write_of_the_command_line_goes_through_a_recorded_change():
     assert writing == ["changes.py", "restore.py"], "and a store that is being restored is nobody's yet"
 
 
-@pytest.mark.slow(6)
+@pytest.mark.slow(2)
 async def test_the_log_is_read_while_the_service_runs(live: Live):
     """Decisions 10: changes over HTTP and of commands, side by side."""
     automation = Automation(live)
@@ -413,7 +413,7 @@ async def test_the_log_is_read_while_the_service_runs(live: Live):
     assert found == over_http
 
 
-@pytest.mark.slow(6)
+@pytest.mark.slow
 @pytest.mark.only_on("lmdb", "a development service has a directory of its own: test_store_in_a_database.py")
 def test_a_development_service_records_what_it_creates(run: Run, tmp_path: Path):
     """`svc dev`: its organization and its keys, once for all starts."""

@@ -163,7 +163,7 @@ def identify(port: int, key: str) -> int:
         return response.status
 
 
-@pytest.mark.slow(4)
+@pytest.mark.slow(2)
 def test_a_service_goes_on_while_a_release_is_tried_beside_it(download: Download, tmp_path: Path):
     data = tmp_path / "data"
     key = shop(data)
@@ -356,7 +356,7 @@ subprocess.Popen.__init__ = slowly
 """
 
 
-@pytest.mark.slow(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("hanging", [STARTS_SLOWLY], indirect=True, ids=["starting"])
 def test_a_trial_that_is_ended_while_its_program_starts_ends_it(download: Download, hanging: subprocess.Popen[str]):
     test_a_trial_that_is_ended_removes_its_copy_and_ends_its_program(download, hanging, signal.SIGINT)

@@ -48,7 +48,7 @@ def serving(data: Path, port: int, workers: str) -> subprocess.Popen[str]:
     return start("serve", "--data", data, "--bind", f"127.0.0.1:{port}", stderr=subprocess.PIPE, env=settings)
 
 
-@pytest.mark.slow(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_it_answers_503_and_says_why_until_the_operator_says_that_the_clock_is_right(data: Path, workers: str):
     port = free_port()
@@ -73,7 +73,7 @@ def test_it_answers_503_and_says_why_until_the_operator_says_that_the_clock_is_r
         assert process.wait(timeout=30) == 0
 
 
-@pytest.mark.slow(4)
+@pytest.mark.slow
 def test_sigterm_ends_a_service_that_waits_with_status_0(data: Path):
     with serving(data, free_port(), "1") as process:
         until(lines(process), WAITING)
@@ -82,7 +82,7 @@ def test_sigterm_ends_a_service_that_waits_with_status_0(data: Path):
         assert process.returncode == 0
 
 
-@pytest.mark.slow(4)
+@pytest.mark.slow
 def test_a_clock_that_is_an_hour_behind_serves_at_once(data: Path):
     file = data / "store" / "data.mdb"
     future_s = wall_clock_ms() / 1000 + 3_590
@@ -94,7 +94,7 @@ def test_a_clock_that_is_an_hour_behind_serves_at_once(data: Path):
         assert (first, process.returncode) == ("serving", 0)
 
 
-@pytest.mark.slow(6)
+@pytest.mark.slow
 def test_a_node_waits_for_a_database_that_starts_after_it(cluster: Cluster, database: str, tmp_path: Path):
     """Behind a port on which nobody listens yet."""
     url = str(cluster.url(database))

@@ -17,7 +17,7 @@ import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +152,7 @@ def test_every_route_is_documented():
 # What is written
 
 
+@cache
 def anchors(path: Path) -> set[str]:
     """Of the headings, as code hosts make them."""
     found: set[str] = set()
@@ -163,17 +164,20 @@ def anchors(path: Path) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("path", MARKDOWN, ids=name_of)
-def test_every_link_to_a_file_or_a_heading_is_valid(path: Path):
-    links = re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]*`", "", prose(path)))
-    for link in links:
-        if re.match(r"[a-z]+:", link):
-            continue
-        file, _, anchor = link.partition("#")
-        target = (path.parent / file).resolve() if file else path
-        assert target.exists(), f"{name_of(path)}: {link} is not there"
-        if anchor:
-            assert anchor in anchors(target), f"{name_of(path)}: {link} has no such heading"
+@pytest.mark.slow(0.3)
+def test_every_link_to_a_file_or_a_heading_is_valid():
+    wrong: list[str] = []
+    for path in MARKDOWN:
+        for link in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]*`", "", prose(path))):
+            if re.match(r"[a-z]+:", link):
+                continue
+            file, _, anchor = link.partition("#")
+            target = (path.parent / file).resolve() if file else path
+            if not target.exists():
+                wrong.append(f"{name_of(path)}: {link} is not there")
+            elif anchor and anchor not in anchors(target):
+                wrong.append(f"{name_of(path)}: {link} has no such heading")
+    assert wrong == []
 
 
 def test_the_index_names_every_page_in_one_section():

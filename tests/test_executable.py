@@ -38,6 +38,14 @@ ENVIRONMENT = {"PATH": os.environ["PATH"]}
 SAMPLES = Path(__file__).parents[1] / "svc" / "identify" / "samples"
 
 
+@pytest.fixture(scope="module", autouse=True)
+def quickly() -> Iterator[None]:
+    """Executables are made in a fifth of the CPU, and are somewhat larger than those of a release."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(executable, "COMPRESSION", 1)
+        yield
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Executables `1.0`, `2.0` of a script in place of the interpreter, with 20 MB beside it."""
@@ -383,6 +391,7 @@ def test_the_whole_service_runs_where_there_is_only_a_c_library(root: Path):
     assert bare.run("serve", "--print-config", SVC_UNPACK_DIR="/unpacked"), "which is no setting; it unpacks again"
 
 
+@pytest.mark.one_case("a service that is one file")
 def test_a_browser_is_recognized_by_a_service_that_is_one_file(root: Path):
     opened = browser()
     with Bare(root).served("dev", SVC_DATA="/tried") as address:
@@ -390,6 +399,7 @@ def test_a_browser_is_recognized_by_a_service_that_is_one_file(root: Path):
     assert seen["first"] == seen["reloaded"]
 
 
+@pytest.mark.one_case("a service that is one file")
 def test_a_store_of_an_earlier_release_is_upgraded_and_served(root: Path):
     """Its events are of January 2026, so that retention may have deleted them; its keys stay."""
     bare = Bare(root)
@@ -403,6 +413,7 @@ def test_a_store_of_an_earlier_release_is_upgraded_and_served(root: Path):
 
 
 @pytest.mark.skipif(postgresql.programs() is None, reason=postgresql.MISSING)
+@pytest.mark.one_case("a service that is one file")
 def test_a_database_is_served_by_one_file(root: Path):
     bare, cluster = Bare(root), postgresql.Cluster()
     try:

@@ -98,9 +98,9 @@ def messages() -> dict[str, str]:
     """Every literal with words: messages, errors, what metrics mean. Docstrings are for developers."""
     found: dict[str, str] = {}
     for path in sorted((*(ROOT / "svc").rglob("*.py"), *(ROOT / "svc_replay").rglob("*.py"))):
-        tree = ast.parse(path.read_text())
-        statements = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-        for node in ast.walk(tree):
+        nodes = [*ast.walk(ast.parse(path.read_text()))]
+        statements = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+        for node in nodes:
             text = node.value if isinstance(node, ast.Constant) and id(node) not in statements else None
             if isinstance(text, str) and " " in text.strip():
                 found[f"{path.relative_to(ROOT)}:{node.lineno}: {text}"] = text
@@ -149,7 +149,8 @@ def _strings(part: Any) -> Iterator[str]:
             yield from _strings(value)
 
 
-SOURCES = (pages, helps, messages, descriptions, web_texts)
+SOURCES = tuple(map(cache, (pages, helps, messages, descriptions, web_texts)))
+"""Each gives name -> text."""
 
 
 @pytest.mark.slow

@@ -197,7 +197,7 @@ def test_the_guides_name_existing_files_and_commands():
     assert {"serve", "org", "key", "backup", "restore"} <= commands
 
 
-@pytest.mark.slow(4)
+@pytest.mark.slow
 def test_the_install_guide_leads_to_keys_for_a_page_and_a_server_behind_a_reverse_proxy(tmp_path: Path):
     """Its commands of `svc-admin`, but for what needs the network, with its settings in the file that is installed."""
     guide = block("install.md", "sh", "svc-admin org create")

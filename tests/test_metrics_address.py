@@ -25,7 +25,7 @@ def test_by_default_metrics_are_reachable_from_this_machine_only():
     assert Config().metrics_bind == "127.0.0.1:9464"
 
 
-@pytest.mark.slow(6)
+@pytest.mark.slow
 def test_a_port_in_use_is_reported_in_one_line_with_how_to_choose_another(tmp_path: Path):
     for name in ("a", "b"):
         run_json("org", "create", "shop", "--data", str(tmp_path / name))

@@ -195,7 +195,7 @@ def test_no_panels_of_a_dashboard_overlap(name: str):
         taken |= cells
 
 
-@pytest.mark.slow(20)
+@pytest.mark.slow(4)
 def test_every_rule_fires_when_its_trouble_is_there_and_none_on_a_good_day():
     check("test", "rules", ROOT / "ops" / "alerts-test.yml")
 
@@ -222,7 +222,7 @@ QUIET = {"Reports that repeat, are forged or emulated", "Hidden networks", "Floo
 """Panels that show zeros after the traffic of `judge`."""
 
 
-@pytest.mark.slow(3)
+@pytest.mark.slow
 async def test_every_panel_of_decisions_reviews_and_farms_shows_something_after_traffic(tmp_path: Path):
     """What a live service exports after such traffic grows for ten minutes; then each panel asks as Grafana does."""
     async with live_service(tmp_path / "data") as live:

@@ -28,6 +28,7 @@ from svc.features.webhooks.content.envelope import seal, signed_headers, standar
 from svc.features.webhooks.records import EVENT_TYPES, TransportError
 from tests.support.receivers import THANKS, Responder, receiver
 from tests.webhook_transport.loopback import NAME, Authority, Names, sending
+from tools.go_library import environment
 
 PAGE = (Path(__file__).parents[1] / "docs" / "webhooks.md").read_text()
 SECRET, PREVIOUS = "svc_whsec_" + "aB3" * 14 + "x", "svc_whsec_" + "zY8" * 14 + "w"
@@ -141,8 +142,7 @@ def in_go(cases: list[Delivery], directory: Path) -> list[bool]:
             fmt.Println(string(out))
         }
     """)
-    environment = {**os.environ, "GOFLAGS": "-mod=mod", "GOPROXY": "off", "GOCACHE": str(directory / "cache")}
-    return json.loads(subprocess.check_output([go, "run", "."], cwd=directory, timeout=300, env=environment))
+    return json.loads(subprocess.check_output([go, "run", "."], cwd=directory, timeout=300, env=environment()))
 
 
 def with_openssl(cases: list[Delivery], directory: Path) -> list[bool]:

@@ -41,7 +41,7 @@ def everything(data: Path) -> dict[str, list[Any]]:
     return rows
 
 
-@pytest.mark.slow(6)
+@pytest.mark.slow
 def test_a_second_service_is_rejected_and_changes_nothing_until_the_first_is_killed(data: Path):
     first = Served(data)
     before = everything(data)
@@ -57,7 +57,7 @@ def test_a_second_service_is_rejected_and_changes_nothing_until_the_first_is_kil
     assert second.terminate() == 0
 
 
-@pytest.mark.slow(5)
+@pytest.mark.slow(2)
 def test_a_new_service_waits_for_the_one_that_drains(data: Path):
     first = Served(data)
     second = subprocess.Popen(

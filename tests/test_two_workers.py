@@ -185,7 +185,7 @@ def test_changes_by_a_command_apply_at_the_next_request_to_each_worker(shop: Sho
         client.close()
 
 
-@pytest.mark.slow(4)
+@pytest.mark.slow
 def test_a_change_of_a_member_applies_at_the_next_request_to_each_worker(shop: Shop):
     """Decisions 15.1: a session that began on one worker has the role that its member has now, on both."""
     options = ("--role", "developer", "--data", str(shop.data))

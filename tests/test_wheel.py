@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[1]
 PAGE = "svc/http/page"
 SOURCES = (
     *("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md", "pyproject.toml", "setup.py"),
-    *("docs", "examples", "ops", "svc", "svc_replay", "tools", "web"),
+    *("clients", "docs", "examples", "ops", "svc", "svc_replay", "tools", "web"),
 )
 
 

@@ -102,7 +102,7 @@ def test_another_worker_takes_over_when_the_leader_is_killed(data: Path):
         assert server.terminate() == 0
 
 
-@pytest.mark.slow(3)
+@pytest.mark.slow
 def test_workers_whose_parent_was_killed_drain_and_a_new_service_waits_for_them(data: Path):
     with two_workers(data) as server:
         server.kill()
@@ -237,7 +237,7 @@ BETWEEN_VISITS_S = 0.005
 """Of one of four visitors: far less than a restart takes, and the rest of the time is the service's."""
 
 
-@pytest.mark.slow(8)
+@pytest.mark.slow(3)
 @pytest.mark.one_case
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_restart_with_an_inherited_socket_refuses_no_connection(data: Path, workers: int):

@@ -38,6 +38,8 @@ TREE = ROOT / "build" / "executable"
 images take it as it is."""
 LIB = TREE / "lib"
 MODULES = LIB / f"python3.{sys.version_info.minor}"
+COMPRESSION = 9
+"""The level of gzip: of the smallest file."""
 INVENTORY = "inventory.json"
 """In the folder: what is inside, for the bill of materials and for packages of systems."""
 UNUSED = {
@@ -281,7 +283,7 @@ def _archive(folder: Path) -> tuple[bytes, int]:
     """The folder as a .tar.gz, names in order, without times and owners, and the size of its files."""
     made, size = io.BytesIO(), 0
     with (
-        gzip.GzipFile(filename="", mode="wb", fileobj=made, mtime=0, compresslevel=9) as packed,
+        gzip.GzipFile(filename="", mode="wb", fileobj=made, mtime=0, compresslevel=COMPRESSION) as packed,
         tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as out,
     ):
         for path in sorted(folder.rglob("*")):

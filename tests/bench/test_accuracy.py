@@ -359,7 +359,7 @@ def test_a_stream_separates_what_the_service_sees_from_the_truth(folder: Path):
     assert not {"browser", "device", "causes"} & set(Request.__dataclass_fields__)
 
 
-@pytest.mark.slow(6)
+@pytest.mark.slow
 def test_the_service_and_its_matching_alone_give_the_same_results_for_a_stream(folder: Path):
     first, again = (judge_service(folder, with_tokens=True, through_replay=through)[0] for through in (False, True))
     assert first.digest == again.digest
@@ -368,7 +368,7 @@ def test_the_service_and_its_matching_alone_give_the_same_results_for_a_stream(f
     assert first.verdict.causes["upgrade"].relinked == 1
 
 
-@pytest.mark.slow(8)
+@pytest.mark.slow
 def test_tables_and_page_show_every_method_and_keep_the_prose(folder: Path, tmp_path: Path):
     judged = [*judge_baselines(folder), *judge_service(folder, with_tokens=False)]
     assert [one.verdict.visits for one in judged] == [6, 6, 6, 6]

@@ -21,7 +21,7 @@ from bench.farm import (
 REPORTS = 90
 
 
-@pytest.mark.slow(3)
+@pytest.mark.slow(2)
 def test_recipes_find_the_attacks_that_they_are_made_against():
     made = Made(1, 25, REPORTS, attackers=0.06)
     assert made.visits == Made(1, 25, REPORTS, attackers=0.06).visits != Made(2, 25, REPORTS, attackers=0.06).visits

@@ -106,7 +106,7 @@ ROWS: dict[str, tuple[Callable[..., Counts], str]] = {
 }
 
 
-@pytest.mark.slow(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("row", ROWS)
 @pytest.mark.usefixtures("small_rows")
 def test_who_knows_the_truth_meets_every_aim(row: str):
@@ -119,7 +119,7 @@ def test_who_knows_the_truth_meets_every_aim(row: str):
     assert {right for _, right in counts.confidences} == {True}
 
 
-@pytest.mark.slow(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("row", ROWS)
 @pytest.mark.usefixtures("small_rows")
 def test_who_takes_all_for_one_misses_every_aim_that_is_about_others(row: str):
@@ -214,7 +214,7 @@ class Recorder:
         return self
 
 
-@pytest.mark.slow(8)
+@pytest.mark.slow(2)
 @pytest.mark.usefixtures("small_rows")
 def test_the_answers_are_those_of_the_service():
     """A month of twins, private windows and a replayed report: ids and confidences are those of `svc replay`."""

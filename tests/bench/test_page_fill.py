@@ -54,7 +54,7 @@ def _bulk(directory: Path, visitors: int, events: int, devices: int) -> Visits:
     return Visits(directory, visitors, events, devices, seed=1, in_time=True)
 
 
-@pytest.mark.slow(3)
+@pytest.mark.slow(2)
 def test_a_store_filled_in_bulk_passes_the_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(page_fill, "CYCLE", EVENTS_A_LARGE)  # so that events are written again
     visits = _bulk(tmp_path, VISITORS, EVENTS, DEVICES)
@@ -65,7 +65,7 @@ def test_a_store_filled_in_bulk_passes_the_check(tmp_path: Path, monkeypatch: py
     assert held["visitors"].rows == VISITORS
 
 
-@pytest.mark.slow(3)
+@pytest.mark.slow
 def test_rows_made_in_bulk_are_as_many_and_as_long_as_those_of_the_service(tmp_path: Path):
     visitors, events = 150, 600
     stores = (lived(tmp_path / "real", visitors, events), _bulk(tmp_path / "bulk", visitors, events, 0))

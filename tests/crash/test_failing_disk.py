@@ -98,7 +98,7 @@ async def send(port: int, key: str) -> None:
         await trio.sleep(0.05)
 
 
-@pytest.mark.slow(8)
+@pytest.mark.slow(3)
 @pytest.mark.one_case
 @pytest.mark.parametrize("workers", ["1", "2"])
 async def test_until_a_write_is_stored_it_is_not_ready_and_sends_nothing(tmp_path: Path, workers: str):
@@ -135,7 +135,7 @@ async def test_until_a_write_is_stored_it_is_not_ready_and_sends_nothing(tmp_pat
     run("check", "--data", str(broken.data))
 
 
-@pytest.mark.slow(4)
+@pytest.mark.slow(2)
 @pytest.mark.one_case
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_sigterm_ends_a_service_whose_disk_fails(tmp_path: Path, workers: str):

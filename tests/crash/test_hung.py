@@ -102,7 +102,7 @@ async def until_store_is(server: Served, state: str) -> None:
     assert found[0] == (200 if state == "ok" else 503)
 
 
-@pytest.mark.slow(6)
+@pytest.mark.slow(3)
 @pytest.mark.parametrize("workers", ["1", "2"])
 async def test_a_stopped_process_that_holds_the_stores_lock_is_seen_without_traffic_and_named(shop: Shop, workers: str):
     with serving(shop, SVC_WORKERS=workers) as server:
@@ -119,7 +119,7 @@ async def test_a_stopped_process_that_holds_the_stores_lock_is_seen_without_traf
         assert len(server.said("the store is stalled: a commit has not finished")) == int(workers), "each says it once"
 
 
-@pytest.mark.slow(6)
+@pytest.mark.slow(2)
 async def test_while_the_disk_stalls_nothing_is_acknowledged(shop: Shop, tmp_path: Path, stalling: Path):
     stall = tmp_path / "stall"
     with serving(shop, LD_PRELOAD=str(stalling), STALL=str(stall)) as server:
@@ -143,7 +143,7 @@ def shop_id(shop: Shop) -> str:
     return organization["organization_id"]
 
 
-@pytest.mark.slow(6)
+@pytest.mark.slow
 def test_a_worker_that_stands_still_is_replaced(shop: Shop):
     with serving(shop, SVC_WORKERS="2", SVC_WORKER_HANG_S="5") as server:
         server.wait_for_workers(2)
@@ -157,7 +157,7 @@ def test_a_worker_that_stands_still_is_replaced(shop: Shop):
         assert server.terminate() == 0
 
 
-@pytest.mark.slow(4)
+@pytest.mark.slow(2)
 @pytest.mark.parametrize("how", ["removed", "replaced", "cut", "overwritten", "directory removed"])
 async def test_a_store_file_that_is_lost_is_named_and_nothing_is_acknowledged(shop: Shop, how: str):
     with serving(shop) as server:
@@ -186,7 +186,7 @@ async def test_a_store_file_that_is_lost_is_named_and_nothing_is_acknowledged(sh
         assert server.terminate() == 0
 
 
-@pytest.mark.slow(4)
+@pytest.mark.slow
 async def test_a_store_that_is_cut_while_it_is_read_ends_the_process_with_a_word_about_it(shop: Shop):
     """SIGBUS: a page of the memory map is read that the file no longer has, and no exception can be raised."""
     with serving(shop) as server:
@@ -201,7 +201,7 @@ async def test_a_store_that_is_cut_while_it_is_read_ends_the_process_with_a_word
     assert "it is cut short" in run("serve", "--data", str(shop.data), status=1).stderr
 
 
-@pytest.mark.slow(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [("serve",), ("check",), ("doctor",), ("org", "list")])
 @pytest.mark.parametrize("left", ["half", "all but a page"])
 def test_a_store_that_was_cut_short_is_named_by_every_command(shop: Shop, command: tuple[str, ...], left: str):
@@ -211,7 +211,7 @@ def test_a_store_that_was_cut_short_is_named_by_every_command(shop: Shop, comman
     assert "it is cut short" in done.stdout + done.stderr
 
 
-@pytest.mark.slow(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_the_service_manager_hears_when_it_serves_lives_and_ends(shop: Shop, tmp_path: Path, workers: str):
     """sd_notify(3), as of `Type=notify` with `WatchdogSec`."""

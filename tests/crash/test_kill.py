@@ -12,7 +12,7 @@ import pytest
 from tests.support.acknowledged import killed_under_load, one_of_several_killed_under_load
 
 
-@pytest.mark.slow(6)
+@pytest.mark.slow(2)
 async def test_kills_under_load_lose_nothing_and_bill_nothing_twice(tmp_path: Path, crash_seed: int):
     """Five kills at moments that differ from commit to commit."""
     outcome = await killed_under_load(tmp_path, seed=crash_seed, kills=5, tell=print)

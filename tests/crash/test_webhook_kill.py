@@ -12,7 +12,7 @@ import pytest
 from tests.support.killed import RECEIVERS, Killed
 
 
-@pytest.mark.slow(14)
+@pytest.mark.slow(5)
 @pytest.mark.one_case("deaths while sending")
 async def test_kills_under_load_lose_no_webhook_and_repeat_only_what_was_in_flight(tmp_path: Path, crash_seed: int):
     outcome = await Killed(tmp_path, seed=crash_seed, failing_arrivals=1, tell=print).run(4)

@@ -60,7 +60,7 @@ async def test_an_older_file_is_missed_by_check_doctor_and_the_next_start(tmp_pa
     run("check", "--data", str(data))
 
 
-@pytest.mark.slow(8)
+@pytest.mark.slow
 async def test_a_file_that_is_overwritten_while_it_is_served_is_missed_afterwards_too(tmp_path: Path):
     """Decisions 17.4: the process that knows of the later commit leaves it behind, however soon that happened."""
     data, file = tmp_path / "data", tmp_path / "data" / "store" / "data.mdb"
@@ -80,7 +80,7 @@ async def test_a_file_that_is_overwritten_while_it_is_served_is_missed_afterward
     assert "ends with commit" in run("check", "--data", str(data), status=1).stdout
 
 
-@pytest.mark.slow(4)
+@pytest.mark.slow
 async def test_a_store_that_is_compacted_has_not_gone_back(tmp_path: Path):
     """LMDB counts the commits of the copy from one."""
     data = tmp_path / "data"

@@ -222,7 +222,7 @@ def test_a_real_capture_is_read_with_any_of_its_values_replaced(data: st.DataObj
     check(signals)
 
 
-@pytest.mark.slow(6)
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=effort(25, 400), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 def test_a_report_of_every_shape_is_read_with_any_of_its_values_replaced(data: st.DataObject):

@@ -136,7 +136,7 @@ async def test_a_client_that_does_not_read_its_response_is_cut_off() -> None:
             await client.rest()
 
 
-@pytest.mark.slow(3)
+@pytest.mark.slow
 @pytest.mark.usefixtures("jumping_clock")
 async def test_a_slow_client_that_keeps_reading_gets_all_of_a_large_response() -> None:
     async with running_edge(write_timeout_s=0.5) as world:

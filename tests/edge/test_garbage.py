@@ -44,7 +44,7 @@ async def _all_closed(world: Running) -> None:
         await trio.sleep(0.01)
 
 
-@pytest.mark.slow(4)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "request_bytes",
     [

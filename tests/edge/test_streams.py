@@ -65,7 +65,7 @@ async def test_the_parts_of_a_stream_are_sent_as_they_come_and_its_connection_is
         assert (await client.ask(get("/"))).body == b"hello"
 
 
-@pytest.mark.slow(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["closes", "sends no more", "resets"])
 async def test_a_stream_ends_at_once_when_its_client_disconnects(how: str) -> None:
     app = Streamer()

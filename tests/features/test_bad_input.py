@@ -45,7 +45,7 @@ UNENDING = {"streamEvents"}
 HASHED = {"signIn", "acceptInvitation", "offerTotp", "confirmTotp", "replaceRecoveryCodes", "changePassword"}
 """Routes at which each guess costs a tenth of a second: they get what is wrong, and not what is merely unusual."""
 FREE_TEXT = {"account_id", "asset"}
-ONE_IN = effort(3, 1)
+ONE_IN = effort(6, 1)
 """Of what is sent, one in so many; another one with each commit."""
 
 

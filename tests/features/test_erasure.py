@@ -115,7 +115,7 @@ async def service(tmp_path: Path, receivers: Receivers) -> AsyncGenerator[Live]:
         yield live
 
 
-@pytest.mark.slow(4)
+@pytest.mark.slow
 async def test_of_whoever_is_erased_nothing_is_left_in_any_table(tmp_path: Path):
     receivers = Receivers(always(DOWN, 0))
     async with service(tmp_path, receivers) as live:

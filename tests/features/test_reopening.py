@@ -59,7 +59,7 @@ class Killed:
         return found
 
 
-@pytest.mark.slow(3)
+@pytest.mark.slow
 async def test_every_acknowledged_change_is_there_after_a_kill(tmp_path: Path):
     settings: dict[str, Any] = {"transport": Receivers(always(OK, 0)), "resolver": Hosts(), "run_sync": HeldThreads()}
     async with live_service(tmp_path / "data", **settings) as live:

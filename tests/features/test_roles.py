@@ -557,7 +557,7 @@ async def test_every_route_admits_exactly_the_allowed_callers(tmp_path: Path, cr
     print(f"{len(matrix)} of {len(whole)} cells: {len(let_in)} let in, {len(refused)} refused")  # noqa: T201  shown by `pytest -rP`
 
 
-@pytest.mark.slow(5)
+@pytest.mark.slow(2)
 @pytest.mark.any_store
 async def test_every_role_of_members_is_admitted_exactly_where_it_may(tmp_path: Path):
     """Each route that a session opens, by a member of each role; nobody signs out before the others are through."""

@@ -1,7 +1,8 @@
 """A client that leaves, and a machine that loses its power, at every point at which a request can be interrupted.
 
 Moments are counted in turns of the loop from several times on: nothing that the service awaits lies between two turns.
-A run tries every fourth of them, which ones follows from `--crash-seed` or the commit; `make test-long` tries all.
+A run tries every fourth of them, and of the deaths of two workers a quarter of these; which ones follows from
+`--crash-seed` or the commit. `make test-long` tries all.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def test_a_client_that_disconnects_at_any_moment_leaves_an_endpoint_changed_or_u
     assert simulate(plan(*orders), tmp_path).violations == []
 
 
-@pytest.mark.slow(3)
+@pytest.mark.slow(2)
 def test_a_power_cut_at_any_moment_neither_loses_nor_duplicates_acknowledged_data(tmp_path: Path, crash_seed: int):
     steps: list[Step] = []
     for number, (after_s, turns) in enumerate(moments(crash_seed)):
@@ -101,7 +102,13 @@ def test_a_power_cut_at_any_moment_of_a_delivery_loses_none(tmp_path: Path, cras
 
 @pytest.mark.slow
 @pytest.mark.parametrize("after_s", AFTER_S)
-@pytest.mark.parametrize("victim", ["worker", "leader", "parent"])
+@pytest.mark.parametrize(
+    "victim",
+    [
+        pytest.param(name, marks=pytest.mark.one_case(f"the death of a {name}"))
+        for name in ("worker", "leader", "parent")
+    ],
+)
 def test_either_of_two_workers_their_leader_or_parent_may_die_at_any_moment(
     victim: Literal["worker", "leader", "parent"], after_s: float, tmp_path: Path, crash_seed: int
 ):

@@ -56,8 +56,10 @@ from tests.sim.plan import (
     Step,
 )
 from tests.sim.simulation import simulate
+from tests.support.effort import effort
 
 SHOPS = (Shop(), Shop())
+ONE_IN = effort(3, 1)
 HOOK = Register(at=0, hook=0, org=0)
 FIRST_VISITS = tuple(Identify(at=1 + device, org=0, device=device) for device in range(5))
 
@@ -328,9 +330,11 @@ def test_a_line_of_another_day_that_is_not_listed_is_detected(tmp_path: Path, mo
 
 
 @pytest.mark.slow
-def test_the_same_plans_find_nothing_in_an_intact_service(tmp_path: Path):
-    for number, (_, small, _) in enumerate(MUTATIONS.values()):
-        assert simulate(small, tmp_path / str(number)).violations == []
+def test_the_same_plans_find_nothing_in_an_intact_service(tmp_path: Path, crash_seed: int):
+    """A third of them at a commit."""
+    some = [*MUTATIONS.items()][crash_seed % ONE_IN :: ONE_IN]
+    for number, (name, (_, small, _)) in enumerate(some):
+        assert simulate(small, tmp_path / str(number)).violations == [], name
 
 
 @pytest.mark.slow

@@ -35,6 +35,17 @@ traces: defaultdict[int, list[str]] = defaultdict(list)
 """Of seeds that `ran`: all that happened."""
 
 
+@cache
+def told(seed: int, scale: str, workers: int = 1) -> list[str]:
+    """All that happens in a run."""
+    if (scale, workers) == ("short", 1):
+        ran(seed)
+        return traces[seed]
+    lines: list[str] = []
+    run_seed(seed, SCALES[scale], workers, lines.append)
+    return lines
+
+
 @pytest.mark.slow(2)
 @pytest.mark.one_case
 @pytest.mark.parametrize("seed", SEEDS)
@@ -70,13 +81,7 @@ def test_the_same_seed_gives_the_same_trace_also_in_another_process(scale: str, 
         "import sys; from tests.sim import plan, simulation as run; "
         "run.run_seed(0, plan.SCALES[sys.argv[1]], int(sys.argv[2]), lambda line: print(repr(line)))"
     )
-    here: list[str] = []
-    if (scale, workers) == ("short", 1):
-        ran(0)
-        here = traces[0]
-    else:
-        run_seed(0, SCALES[scale], workers, here.append)
-    lines = list(map(repr, here))
+    lines = list(map(repr, told(0, scale, workers)))
     assert lines
     for seed in ("1", "2")[: effort(1, 2)]:
         elsewhere = subprocess.run(
@@ -93,7 +98,7 @@ def test_the_same_seed_gives_the_same_trace_also_in_another_process(scale: str, 
 
 @pytest.mark.slow
 def test_another_seed_gives_another_trace():
-    one, other = (run_seed(seed, SCALES["tiny"])[1].trace for seed in (0, 1))
+    one, other = (tuple(told(seed, "tiny")) for seed in (0, 1))
     assert one != other
 
 

@@ -207,7 +207,6 @@ def scene(run: Run, tmp_path: Path) -> Scene:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", [command for command in CASES if command not in ON_A_DIRECTORY])
-@pytest.mark.every_case
 def test_a_command_leaves_exactly_one_record_and_a_refused_one_none(scene: Scene, failed_at: int, command: str):
     """Who, when, from where; what was changed, and what was asked for."""
     leave_one_record(scene, command)
@@ -216,7 +215,6 @@ def test_a_command_leaves_exactly_one_record_and_a_refused_one_none(scene: Scene
 @pytest.mark.slow
 @pytest.mark.only_on("lmdb", "they work on a data directory, and never on the service's database")
 @pytest.mark.parametrize("command", ON_A_DIRECTORY)
-@pytest.mark.every_case
 def test_commands_on_a_directory_leave_a_record_too(scene: Scene, command: str):
     leave_one_record(scene, command)
 
@@ -389,7 +387,7 @@ def test_every_write_of_the_command_line_goes_through_a_recorded_change():
     assert writing == ["changes.py", "restore.py"], "and a store that is being restored is nobody's yet"
 
 
-@pytest.mark.slow(6)
+@pytest.mark.slow(2)
 async def test_the_log_is_read_while_the_service_runs(live: Live):
     """Decisions 10: changes over HTTP and of commands, side by side."""
     automation = Automation(live)
@@ -415,7 +413,7 @@ async def test_the_log_is_read_while_the_service_runs(live: Live):
     assert found == over_http
 
 
-@pytest.mark.slow(6)
+@pytest.mark.slow
 @pytest.mark.only_on("lmdb", "a development service has a directory of its own: test_store_in_a_database.py")
 def test_a_development_service_records_what_it_creates(run: Run, tmp_path: Path):
     """`svc dev`: its organization and its keys, once for all starts."""

@@ -317,7 +317,7 @@ def lines_of(ran: Ran) -> list[Row]:
 
 
 @pytest.mark.usefixtures("engine")
-@pytest.mark.slow(3)
+@pytest.mark.slow
 async def test_the_command_line_prints_the_same_changes_with_cursors_of_the_same(tmp_path: Path):
     async with live_service(tmp_path / "data", now_ms=World.real().now_ms() - 60_000) as live:
         public, secret = live.issue(environment="production")[1], secret_key(live, "production")
@@ -357,9 +357,8 @@ async def test_the_command_line_prints_the_same_changes_with_cursors_of_the_same
             assert words in ran.err
 
 
-@pytest.mark.every_case
 @pytest.mark.usefixtures("engine")
-@pytest.mark.slow(4)
+@pytest.mark.slow(2)
 async def test_files_of_an_hour_have_the_changes_that_were_made_in_it(tmp_path: Path):
     now_ms = World.real().now_ms()
     hour_ms = now_ms - now_ms % HOUR_MS - 4 * HOUR_MS

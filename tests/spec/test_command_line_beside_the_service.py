@@ -84,7 +84,7 @@ def test_check_passes_a_valid_store_and_fails_a_corrupt_one(run: Run, tmp_path: 
     assert run("check", "--json").status == 1
 
 
-@pytest.mark.slow(8)
+@pytest.mark.slow
 async def test_key_changes_from_the_command_line_apply_at_the_next_request(live: Live):
     """Decisions 2.3, 10: issued and revoked while the service runs."""
     org = live.organization.id
@@ -98,7 +98,7 @@ async def test_key_changes_from_the_command_line_apply_at_the_next_request(live:
     assert_error(await visit(live, issued["secret"]), 401, "unauthorized")
 
 
-@pytest.mark.slow(12)
+@pytest.mark.slow
 async def test_billing_and_limit_changes_from_the_command_line_apply_at_the_next_request(live: Live):
     """Decisions 4, 5, 10: credit, billing status and rate limit while the service runs; the store stays whole."""
     organization = live.new_organization(credit_usd=0)

@@ -55,7 +55,7 @@ MEMBERS_OWN = {
 """Which take an invitation, a member's session or a provider's response, and no key."""
 EXAMPLES = effort(2, 10)
 """Random requests per operation, and of chains as many."""
-ONE_IN = effort(6, 1)
+ONE_IN = effort(12, 1)
 """Of the operations, this share gets its boundary values at a commit, which are most of the requests."""
 LIMIT_S = 300
 OPERATIONS = {route.operation_id for route in API}

@@ -33,7 +33,7 @@ from tests.store.test_event_index import SMALLER
 from tests.support.live import Live
 
 HERE = ENVIRONMENTS.index("development")
-pytestmark = [pytest.mark.every_case, pytest.mark.usefixtures("engine")]
+pytestmark = pytest.mark.usefixtures("engine")
 
 
 @pytest.fixture(autouse=True)

@@ -203,7 +203,7 @@ async def responses(live: Live, paths: list[tuple[str, str]]) -> list[Seen]:
     return found
 
 
-@pytest.mark.slow(40)
+@pytest.mark.slow(4)
 async def test_a_corrupt_row_fails_its_own_request_and_nothing_else(tmp_path: Path, crash_seed: int):
     async with two_organizations(tmp_path, crash_seed) as scene:
         live, store = scene.live, scene.live.found.store

@@ -136,7 +136,7 @@ def test_a_node_with_another_pepper_is_rejected(run: Run, url: str, tmp_path: Pa
     run("serve", "--data", tmp_path / "other", "--store", url).assert_refused("not the pepper")
 
 
-@pytest.mark.slow(12)
+@pytest.mark.slow
 def test_two_nodes_respond_as_one_and_the_second_becomes_leader_after_the_first(url: str, tmp_path: Path):
     key = shop(tmp_path, SVC_STORE=url)
     with serving(tmp_path, url) as one, serving(tmp_path, url) as two:
@@ -157,7 +157,7 @@ def test_two_nodes_respond_as_one_and_the_second_becomes_leader_after_the_first(
         assert two.terminate() == 0
 
 
-@pytest.mark.slow(12)
+@pytest.mark.slow(2)
 def test_a_block_and_a_rule_are_in_force_on_the_other_node_at_the_next_request(url: str, tmp_path: Path):
     key = shop(tmp_path, SVC_STORE=url)
     (organization,) = json.loads(run_program("org", "list", "--data", str(tmp_path), "--json", SVC_STORE=url).stdout)[
@@ -191,7 +191,7 @@ def test_a_block_and_a_rule_are_in_force_on_the_other_node_at_the_next_request(u
         assert one.terminate() == two.terminate() == 0
 
 
-@pytest.mark.slow(8)
+@pytest.mark.slow
 def test_nodes_divide_the_rate_limit(url: str, tmp_path: Path):
     made = json.loads(
         run_program(
@@ -234,7 +234,7 @@ def test_nodes_divide_the_rate_limit(url: str, tmp_path: Path):
         assert (status, headers["ratelimit-limit"], headers["ratelimit-remaining"]) == (200, "2", "0")
 
 
-@pytest.mark.slow(25)
+@pytest.mark.slow
 def test_a_database_outage_gives_503_and_the_service_recovers_afterwards(tmp_path: Path):
     cluster = Cluster(durable=True)
     try:
@@ -275,7 +275,7 @@ def test_a_leader_stopped_for_longer_than_its_lease_loses_its_role(url: str, tmp
         assert stopped.terminate() == other.terminate() == 0
 
 
-@pytest.mark.slow(15)
+@pytest.mark.slow
 def test_the_pepper_is_replaced_only_without_nodes_and_a_node_stopped_meanwhile_ends(url: str, tmp_path: Path):
     key = shop(tmp_path / "one", SVC_STORE=url)
     (tmp_path / "two").mkdir(mode=0o700)
@@ -317,7 +317,7 @@ NEWER = (
 )
 
 
-@pytest.mark.slow(25)
+@pytest.mark.slow(2)
 def test_an_older_node_ends_when_a_newer_one_has_upgraded_the_store(url: str, tmp_path: Path):
     """It says so, writes nothing more, and starts no more."""
     key = shop(tmp_path, SVC_STORE=url)
@@ -344,7 +344,7 @@ FIVE_MINUTES_AHEAD = (
 )
 
 
-@pytest.mark.slow(15)
+@pytest.mark.slow(2)
 def test_a_node_with_a_clock_five_minutes_off_works_like_the_others(url: str, tmp_path: Path):
     key = shop(tmp_path, SVC_STORE=url)
     with (

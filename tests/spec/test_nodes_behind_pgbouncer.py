@@ -22,7 +22,7 @@ SERVERS = {"session": 30, "transaction": 4}
 both = pytest.mark.parametrize("pooling", ["session", "transaction"])
 
 
-@pytest.mark.slow(24)
+@pytest.mark.slow
 @both
 def test_two_nodes_respond_as_one_behind_a_pooler(cluster: Cluster, database: str, tmp_path: Path, pooling: Pooling):
     with pgbouncer(cluster, pooling, SERVERS[pooling]) as port:

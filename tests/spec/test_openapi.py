@@ -29,7 +29,6 @@ from tests.support.documents import both, of_console, published
 from tests.support.live import Live
 
 DOCS = Path(__file__).parents[2] / "docs"
-ROUTES = [pytest.param(route, id=route.operation_id) for route in API]
 
 
 def schemas() -> dict[str, Any]:
@@ -97,8 +96,13 @@ def test_the_console_has_a_document_of_its_own_that_a_session_or_a_management_ke
         assert [one["operationId"] for one in operations if "servers" in one] == []
 
 
-@pytest.mark.parametrize("route", ROUTES)
-def test_an_operation_names_its_accepted_keys_and_its_errors(route: Route):
+@pytest.mark.slow(0.3)
+def test_each_operation_names_its_accepted_keys_and_its_errors():
+    for route in API:
+        assert_keys_and_errors(route)
+
+
+def assert_keys_and_errors(route: Route) -> None:
     operation = operation_of(route)
     assert operation["operationId"] == route.operation_id
     with_session = [{"session": []}] if route.tag == "Console" and route.kinds else []
@@ -118,8 +122,13 @@ def validator_of(schema: str) -> Draft202012Validator:
     return Draft202012Validator({**json.loads(schema), "components": both()["components"]}, validate_formats=True)
 
 
-@pytest.mark.parametrize("route", ROUTES)
-def test_every_example_matches_its_schema(route: Route):
+@pytest.mark.slow
+def test_every_example_matches_its_schema():
+    for route in API:
+        assert_examples_match(route)
+
+
+def assert_examples_match(route: Route) -> None:
     operation = operation_of(route)
     contents = [
         response.get("content") for response in map(response_of, [route] * 99, map(int, operation["responses"]))

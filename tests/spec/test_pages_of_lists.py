@@ -164,7 +164,6 @@ def test_every_list_with_pages_is_among_those_that_are_walked_here():
 
 
 @pytest.mark.slow(3)
-@pytest.mark.every_case
 @pytest.mark.parametrize("at_once", [slices.MAX_AT_ONCE, 2])
 async def test_pages_follow_one_another_whatever_comes_and_goes_meanwhile(
     hooks: Subscriber, monkeypatch: pytest.MonkeyPatch, at_once: int

@@ -24,10 +24,13 @@ from tests.spec.test_clocks import set_back
 from tests.spec.test_erasure import marked
 from tests.support.event_columns import as_columns
 from tests.support.live import live_service, options_of, report
+from tests.support.process import start
 
 pytestmark = pytest.mark.slow
 needs_pyarrow = pytest.mark.skipif(not importlib.util.find_spec("pyarrow"), reason="no pyarrow: the extra `parquet`")
 HOURS = 5
+STEP_S = 0.03
+"""Between the ages at which runs are killed: one that is not takes some tenths of a second."""
 
 
 class Shop:
@@ -92,15 +95,13 @@ def test_parquet_has_what_the_api_has_event_by_event(shop: Shop, run: Run, tmp_p
 def test_an_hour_is_a_file_and_runs_that_were_killed_go_on(shop: Shop, run: Run, tmp_path: Path):
     """Whenever a run is killed: each event is once in the files, and an hour is not written twice."""
     folder = tmp_path / "hours"
-    command = ("export", "events", shop.organization, "--format", "parquet", "--hourly", str(folder))
+    command = ("export", "events", shop.organization, "--format", "parquet", "--hourly", folder)
     killed = 0
     for attempt in range(12):
-        process = subprocess.Popen(
-            [sys.executable, "-m", "svc", *command, *options_of(shop.directory)],
-            cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        process = start(*command, *options_of(shop.directory), **quiet)
         try:
-            process.wait(0.3 + 0.15 * attempt)
+            process.wait(STEP_S * (1 + attempt))
         except subprocess.TimeoutExpired:
             process.kill()
             killed += 1
@@ -131,7 +132,6 @@ def test_hours_are_lines_of_json_as_well_and_none_is_written_before_it_is_over(s
     assert next_ms <= World.real().now_ms() - HOLD_MS
 
 
-@pytest.mark.every_case
 @pytest.mark.usefixtures("engine")
 async def test_an_event_that_is_stored_after_its_hour_was_written_is_in_a_later_file_once(tmp_path: Path):
     """Beside the service, whose clock goes back: as on a node that is behind, or for a request that hung."""
@@ -165,7 +165,6 @@ async def test_an_event_that_is_stored_after_its_hour_was_written_is_in_a_later_
     assert files == {timestamp(hour_ms)[:13]: [first], timestamp(hour_ms + HOUR_MS)[:13]: [late, second]}
 
 
-@pytest.mark.every_case
 @pytest.mark.usefixtures("engine")
 async def test_events_behind_a_clock_that_was_ahead_wait_for_the_next_file_alone(tmp_path: Path):
     now_ms, folder = World.real().now_ms(), tmp_path / "hours"

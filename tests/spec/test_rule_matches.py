@@ -254,7 +254,7 @@ def fill(store: Store, number: int) -> list[str]:
     return made
 
 
-@pytest.mark.slow(10)
+@pytest.mark.slow(4)
 async def test_among_20_000_events_a_page_of_a_rule_is_bounded_work_and_the_pages_are_all(live: Live):
     """Decisions 13.1, 7.1: where all are in the tail, and in segments; no more than 20,000 keys are looked at, and no
     more than 250 between two turns.

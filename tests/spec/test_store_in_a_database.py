@@ -239,7 +239,7 @@ def test_a_move_reports_its_result_and_the_next_step(moved: Database, run: Run, 
     run("store", "move", "--from", back, "--to", "mysql://db/x").assert_refused("mysql")
 
 
-@pytest.mark.slow(8)
+@pytest.mark.slow
 def test_a_killed_move_continues_where_it_stopped(there: Database, run: Run, tmp_path: Path):
     """Killed while the database makes it wait, so that it is in the middle whatever the machine does."""
     released = unpack(NEWEST, tmp_path / "released").directory

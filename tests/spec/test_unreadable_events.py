@@ -193,7 +193,7 @@ async def populated(live: Live) -> list[str]:
     return made
 
 
-@pytest.mark.slow(3)
+@pytest.mark.slow
 async def test_commands_go_on_past_an_event_that_cannot_be_read(recent: Live, tmp_path: Path):
     made, organization = await populated(recent), recent.organization.id
     tailing = ("events", "tail", organization, "--since", "1d", "--no-follow", "--json")

@@ -216,7 +216,6 @@ async def change(live: Live, secret: str, request_id: str, **fields: Any) -> Non
 
 @pytest.mark.parametrize("steps", [0, 2, 9])
 @pytest.mark.parametrize("what", ["visitors", "accounts"])
-@pytest.mark.every_case
 @pytest.mark.slow(0.2)
 async def test_what_is_erased_while_counts_are_rebuilt_is_in_none(live: Live, key: str, steps: int, what: str):
     await populate(live, key)

@@ -97,7 +97,7 @@ def trigger(run: Run, dev: Dev, event_type: str) -> dict[str, Any]:
     return done.json
 
 
-@pytest.mark.slow(5)
+@pytest.mark.slow
 def test_every_type_is_triggered_forwarded_unchanged_and_printed(run: Run, dev: Dev, application: Application):
     with listening(dev, application) as (process, secret):
         got: dict[str, Received] = {}
@@ -123,7 +123,7 @@ def test_every_type_is_triggered_forwarded_unchanged_and_printed(run: Run, dev: 
     assert {words[4] for words in shown} == set(EVENT_TYPES)
 
 
-@pytest.mark.slow(5)
+@pytest.mark.slow
 def test_sessions_share_the_secret_and_only_one_runs_at_a_time(run: Run, dev: Dev, application: Application):
     with listening(dev, application) as (_, first):
         again = run("webhook", "listen", "--forward-to", "http://localhost:1/", *dev.options())
@@ -154,7 +154,7 @@ def test_a_delivery_refused_by_the_application_is_retried_and_a_missing_target_r
     assert "refused" in lines[2]
 
 
-@pytest.mark.slow(5)
+@pytest.mark.slow
 def test_only_deliveries_signed_by_the_service_are_forwarded(dev: Dev, application: Application):
     folder = dev.data / "webhook-listen"
     with listening(dev, application):
@@ -179,7 +179,7 @@ def test_invalid_options_are_reported(run: Run, tmp_path: Path, dev: Dev):
     run("webhook", "trigger", "webhook.test", "--service", "ftp://x", "--data", dev.data).assert_refused("--service")
 
 
-@pytest.mark.slow(5)
+@pytest.mark.slow
 def test_a_triggered_event_is_in_the_audit_log(run: Run, dev: Dev, application: Application):
     """Decisions 10, docs/audit.md: it is a change that a command makes in the store."""
     with listening(dev, application):

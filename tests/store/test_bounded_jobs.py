@@ -70,7 +70,7 @@ def changed(before: dict[str, list[Any]], after: dict[str, list[Any]]) -> int:
     return count
 
 
-@pytest.mark.slow(3)
+@pytest.mark.slow
 @pytest.mark.one_case
 @pytest.mark.parametrize("endpoints", [0, 10])
 @pytest.mark.parametrize("subject", ["account", "visitor"])

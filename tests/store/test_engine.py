@@ -216,7 +216,7 @@ class EngineMachine(RuleBasedStateMachine):
         self._directory.cleanup()
 
 
-@pytest.mark.slow(6)
+@pytest.mark.slow
 @every_engine
 def test_an_engine_and_a_dict_behave_the_same(open_at: OpenAt, request: pytest.FixtureRequest):
     run_state_machine_as_test(

@@ -95,7 +95,7 @@ def test_a_store_moved_to_a_database_and_back_is_identical(source: Engine, targe
     open_store(tmp_path, inline).close()
 
 
-@pytest.mark.slow(4)
+@pytest.mark.slow
 def test_a_move_stopped_at_any_commit_continues_where_it_stopped(source: Engine, target: Engine):
     """And nothing opens what is half there. Few rows a commit, so that tables are cut in two."""
     before = rows_of(source)

@@ -31,7 +31,7 @@ from tests.store.release import RELEASED, unpack
 from tests.support.acknowledged import shop
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, USER_AGENT, report
 from tests.support.postgresql import Cluster
-from tests.support.process import ENVIRONMENT, MAIN, PRELOADED, PROGRAM, Served, finish, run, run_json
+from tests.support.process import ENVIRONMENT, MAIN, PRELOADED, Served, finish, run, run_json, start
 
 pytestmark = pytest.mark.slow
 
@@ -163,7 +163,7 @@ def identify(port: int, key: str) -> int:
         return response.status
 
 
-@pytest.mark.slow(4)
+@pytest.mark.slow(2)
 def test_a_service_goes_on_while_a_release_is_tried_beside_it(download: Download, tmp_path: Path):
     data = tmp_path / "data"
     key = shop(data)
@@ -173,7 +173,7 @@ def test_a_service_goes_on_while_a_release_is_tried_beside_it(download: Download
     tried = threading.Event()
 
     def visit() -> None:
-        while not tried.is_set():
+        while not tried.wait(0.02):
             statuses.append(identify(server.port, key))
 
     visits = threading.Thread(target=visit)
@@ -316,13 +316,12 @@ def test_the_new_program_sees_no_settings_and_no_pepper_of_the_service(download:
 
 
 @pytest.fixture
-def hanging(download: Download, older: Path, request: pytest.FixtureRequest) -> Iterator[subprocess.Popen[bytes]]:
+def hanging(download: Download, older: Path, request: pytest.FixtureRequest) -> Iterator[subprocess.Popen[str]]:
     """A trial whose program hangs when it is to upgrade the copy. Its parameter runs before the trial."""
     download.add_executable(before='[ "$2" = --data ] && { echo $$ > hangs; exec sleep 60; }')
-    program = [PROGRAM[0], PROGRAM[1], f"{getattr(request, 'param', '')}\n{MAIN}"]
-    with subprocess.Popen(
-        [*program, *download.words(older)], env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as process:
+    program = (PRELOADED, f"{getattr(request, 'param', '')}\n{MAIN}")
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with start(*download.words(older), program=program, env=ENVIRONMENT, **quiet) as process:
         wait_for(lambda: list(download.scratch.glob("*/home/hangs")))
         yield process
         process.kill()
@@ -338,7 +337,7 @@ def wait_for(reached: Any, limit_s: float = 30) -> None:
 @pytest.mark.slow(2)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_trial_that_is_ended_removes_its_copy_and_ends_its_program(
-    download: Download, hanging: subprocess.Popen[bytes], number: signal.Signals
+    download: Download, hanging: subprocess.Popen[str], number: signal.Signals
 ):
     program = int(next(download.scratch.glob("*/home/hangs")).read_text())
     hanging.send_signal(number)
@@ -349,23 +348,23 @@ def test_a_trial_that_is_ended_removes_its_copy_and_ends_its_program(
 
 STARTS_SLOWLY = """
 import subprocess, time
-start = subprocess.Popen.__init__
+begin = subprocess.Popen.__init__
 def slowly(*arguments, **named):
-    start(*arguments, **named)
+    begin(*arguments, **named)
     time.sleep(0.5)
 subprocess.Popen.__init__ = slowly
 """
 
 
-@pytest.mark.slow(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("hanging", [STARTS_SLOWLY], indirect=True, ids=["starting"])
-def test_a_trial_that_is_ended_while_its_program_starts_ends_it(download: Download, hanging: subprocess.Popen[bytes]):
+def test_a_trial_that_is_ended_while_its_program_starts_ends_it(download: Download, hanging: subprocess.Popen[str]):
     test_a_trial_that_is_ended_removes_its_copy_and_ends_its_program(download, hanging, signal.SIGINT)
 
 
 @pytest.mark.slow(2)
 @pytest.mark.parametrize("hanging", ["import signal; signal.signal(1, signal.SIG_IGN)"], indirect=True, ids=["nohup"])
-def test_a_trial_under_nohup_goes_on_when_its_terminal_is_closed(download: Download, hanging: subprocess.Popen[bytes]):
+def test_a_trial_under_nohup_goes_on_when_its_terminal_is_closed(download: Download, hanging: subprocess.Popen[str]):
     hanging.send_signal(signal.SIGHUP)
     with pytest.raises(subprocess.TimeoutExpired):
         hanging.wait(timeout=0.5)
@@ -374,7 +373,7 @@ def test_a_trial_under_nohup_goes_on_when_its_terminal_is_closed(download: Downl
 
 @pytest.mark.slow(4)
 def test_what_a_killed_trial_left_is_removed_by_the_next_one(
-    download: Download, older: Path, hanging: subprocess.Popen[bytes]
+    download: Download, older: Path, hanging: subprocess.Popen[str]
 ):
     (left,) = download.scratch.glob(f"{PREFIX}*")
     (download.scratch / f"{PREFIX}link").symlink_to(older)

@@ -171,7 +171,7 @@ def test_velocity_is_exact_on_a_stream_of_bursts_and_silence(tmp_path: Path):
     assert compared > 5000
 
 
-@pytest.mark.slow(10)
+@pytest.mark.slow(2)
 @pytest.mark.skipif(not STREAMS.exists(), reason="the shared data is not there")
 @pytest.mark.parametrize("name", ["small", "every-7-days"][: effort(1, 2)])
 def test_velocity_is_exact_on_a_stream(name: str, tmp_path: Path):

@@ -140,7 +140,7 @@ def drawn(chance: random.Random) -> Write[Done]:
     return Write(job(steps), ONE, hint=known)
 
 
-@pytest.mark.slow(8)
+@pytest.mark.slow(2)
 @pytest.mark.parametrize(
     ("writers", "pooled"),
     [

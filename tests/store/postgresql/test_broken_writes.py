@@ -67,8 +67,17 @@ def execute(connection: pq.PGconn, sql: str) -> None:
     assert result.status == pq.ExecStatus.COMMAND_OK, result.get_error_message()
 
 
-@pytest.mark.slow(8)
-@pytest.mark.parametrize("how", [*BREAKS, "a full disk"])
+WAITING = ("an exclusive lock", "an index that is built")
+"""Breaks in which a write waits until it is given up; in the others it is refused."""
+HOW = [
+    *(pytest.param(how, marks=pytest.mark.one_case("writes that wait")) for how in WAITING),
+    *(pytest.param(how, marks=pytest.mark.one_case("refused writes")) for how in BREAKS if how not in WAITING),
+    "a full disk",
+]
+
+
+@pytest.mark.slow(2)
+@pytest.mark.parametrize("how", HOW)
 async def test_whatever_keeps_writes_from_being_stored_it_is_not_ready(
     how: str, cluster: Cluster, database: str, tmp_path: Path
 ):

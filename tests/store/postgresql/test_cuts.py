@@ -39,7 +39,7 @@ def billed(organization: int, snapshot: Snapshot) -> tuple[int, int]:
     return snapshot.get(BALANCES, organization) or 0, len(list(snapshot.scan(LEDGER, organization)))
 
 
-@pytest.mark.slow(10)
+@pytest.mark.slow(4)
 @pytest.mark.parametrize("direction", ["sent", "answered"])
 @pytest.mark.parametrize("organizations", [(1,), (1, 2, 3)], ids=["alone", "shared"])
 async def test_a_group_interrupted_at_any_message_is_committed_once(

@@ -240,7 +240,7 @@ def two_rows(number: int) -> Callable[[Writer], None]:
     return lambda writer: [put(key(number))(writer), put(key(number), table="meta")(writer)][0]
 
 
-@pytest.mark.slow(4)
+@pytest.mark.slow
 @pytest.mark.usefixtures("cluster")
 def test_a_killed_server_is_found_again_with_every_commit():
     """One of its own, which writes to the disk as one in use does."""

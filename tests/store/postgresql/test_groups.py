@@ -283,7 +283,7 @@ def lines(number: int, snapshot: Snapshot) -> list[int]:
     return sorted(entry.amount_micros for _, entry in snapshot.scan(LEDGER, number))
 
 
-@pytest.mark.slow(10)
+@pytest.mark.slow
 async def test_groups_of_overlapping_organizations_on_three_nodes_do_each_job_once(cluster: Cluster, funded: str):
     """Beside others that take one fence, or all. Nothing deadlocks; each job finds what those before it have left."""
     organizations, batches, chance = 12, 12, random.Random(23)
@@ -603,7 +603,7 @@ async def test_an_unreachable_database_fails_within_seconds_and_is_used_again(mo
         cluster.close()
 
 
-@pytest.mark.slow(4)
+@pytest.mark.slow
 async def test_a_node_stopped_with_a_fence_does_not_block_others_for_long(cluster: Cluster, made: str):
     """As by SIGSTOP between two round trips: the database ends its session before others give up."""
     async with node(cluster, made) as store:

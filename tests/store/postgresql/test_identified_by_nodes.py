@@ -101,7 +101,7 @@ def visitor(recorded: Any) -> str:
     return recorded.outcome.verdict.visitor_id
 
 
-@pytest.mark.slow(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("tries", [25, pytest.param(10_000, marks=pytest.mark.long)])
 async def test_two_first_visits_of_a_device_at_the_same_instant_are_one_visitor(
     cluster: Cluster, made: str, tries: int
@@ -126,7 +126,7 @@ async def test_two_first_visits_of_a_device_at_the_same_instant_are_one_visitor(
         assert len(set(ids)) == len(ids) == 3 * tries
 
 
-@pytest.mark.slow(4)
+@pytest.mark.slow
 async def test_an_idempotency_key_raced_by_four_nodes_has_one_outcome(cluster: Cluster, made: str):
     async with nodes(cluster, made, 4) as stores:
         for number in range(1, 16):
@@ -139,7 +139,7 @@ async def test_an_idempotency_key_raced_by_four_nodes_has_one_outcome(cluster: C
         assert await stores[0].query(lambda snapshot: len(list(snapshot.scan(IDEMPOTENCY, 1)))) == 15
 
 
-@pytest.mark.slow(4)
+@pytest.mark.slow
 async def test_prepaid_credit_is_never_spent_twice(cluster: Cluster, made: str):
     """Nor a quota: what is left goes to as many as it is enough for, whichever nodes they come to."""
     chance, bought = random.Random(5), 40
@@ -159,7 +159,7 @@ async def test_prepaid_credit_is_never_spent_twice(cluster: Cluster, made: str):
         assert sum(isinstance(each.outcome, Identified) for each in found) == 20 - 3 * len(stores)
 
 
-@pytest.mark.slow(6)
+@pytest.mark.slow
 async def test_sums_and_indexes_are_exact_while_visitors_are_erased_and_credit_is_added(cluster: Cluster, made: str):
     """By four nodes at once: `violations` looks at every row at the end. Who visits while he is erased is new."""
     chance, known = random.Random(11), list[str]()

@@ -114,7 +114,7 @@ async def test_a_heartbeat_is_one_round_trip(url: StoreUrl):
     one.close()
 
 
-@pytest.mark.slow(3)
+@pytest.mark.slow
 async def test_a_locked_lease_delays_a_heartbeat_at_most_for_its_timeout(url: StoreUrl):
     lease = leader_lease("b", term_s=0.05)
     first = node(url, "a", leader_lease("a", term_s=0.05))

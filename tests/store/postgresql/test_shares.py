@@ -147,7 +147,7 @@ async def test_no_share_ever_has_two_holders_and_in_the_end_each_has_one(
     close(*living)
 
 
-@pytest.mark.slow(5)
+@pytest.mark.slow
 async def test_the_shares_of_a_vanished_node_are_taken_after_its_term(url: StoreUrl):
     one, two, three = (Sender(url, name, term_s=1.0) for name in "abc")
     async with trio.open_nursery() as nursery:

@@ -147,7 +147,7 @@ def test_a_wrong_value_closes_the_connection(wire: Wire):
 STEPS = [Statement(b"begin"), insert((b"b", b"2")), Statement(b"commit")]
 
 
-@pytest.mark.slow(3)
+@pytest.mark.slow
 @both
 @pytest.mark.parametrize("direction", ["sent", "answered"])
 def test_a_connection_lost_at_any_byte_is_detected(

@@ -309,6 +309,26 @@ def test_a_schema_of_another_program_is_not_touched(url: StoreUrl, cluster: Clus
         engine.open_tables(["visitors"], create=True)
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+def test_several_pages_in_one_statement_are_the_same_as_each_by_itself(
+    engine: PostgresqlEngine, cluster: Cluster, database: str, reverse: bool
+):
+    rows = [key(number, row.to_bytes(4)) for number in (1, 2, 3) for row in range(5)]
+    engine.write(lambda writer: [put(row)(writer) for row in rows])
+    pages = [(key(1), key(2)), (key(2, b"\0\0\0\1"), key(2, b"\0\0\0\3")), (key(2), key(4, b"")), (key(4), key(5))]
+    sql = statements.pages_of_several("visitors", reverse=reverse).decode()
+    for name, ends in zip((2, 4), zip(*pages, strict=True), strict=True):
+        numbers, keys = (int.from_bytes(end[:4]) for end in ends), (f"'\\x{end.hex()}'" for end in ends)
+        sql = sql.replace(f"${name}::int4[]", f"array[{', '.join(map(str, numbers))}]::int4[]")
+        sql = sql.replace(f"${name + 1}::bytea[]", f"array[{', '.join(keys)}]::bytea[]")
+    shown = cluster.execute(sql.replace("$1::int8", "3").replace("found.key", "encode(found.key, 'hex')", 1), database)
+    expected: list[tuple[str, str]] = []
+    for number, (low, high) in enumerate(pages, start=1):
+        inside = sorted((row for row in rows if low <= row < high), reverse=reverse)
+        expected += [(str(number), row.hex()) for row in inside[:3]]
+    assert [row[:2] for row in shown] == expected
+
+
 @pytest.mark.parametrize("rows", [0, 20, 2000])
 def test_rows_are_found_by_their_keys_whatever_the_database_knows_of_the_table(
     engine: PostgresqlEngine, cluster: Cluster, database: str, rows: int

@@ -49,6 +49,7 @@ MEMBERS_OWN = {
     "offerTotp",
     "confirmTotp",
     "replaceRecoveryCodes",
+    "changePassword",
     "beginOpenId",
     "endOpenId",
 }

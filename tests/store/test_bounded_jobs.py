@@ -238,7 +238,7 @@ def large(shop: Shop) -> Registered:
         for at in range(MANY):
             digest = b"\xff" + at.to_bytes(15)
             transaction.put(IDEMPOTENCY, (number, digest), Idempotency(bytes(16), EPOCH_MS))
-            transaction.put(DELETED_VISITORS, (number, 10_000 + at), EPOCH_MS)
+            transaction.put(DELETED_VISITORS, (number, 100_000 + at), EPOCH_MS)
 
     world.do(rows)
     return endpoint

@@ -17,7 +17,7 @@ from svc.identify.velocity.counts import LONGEST_S
 from svc.identify.velocity.record import MAX_VISITORS, AccountRecord
 from svc.kernel.tenants.queries import organization
 from tests.spec.automation import Automation
-from tests.spec.responses import IDENTIFY, assert_error, visit
+from tests.spec.responses import IDENTIFY, TOO_LITTLE, assert_error, visit
 from tests.support.live import ORIGIN, Live, report
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -571,6 +571,29 @@ async def test_erasure_removes_the_part_of_a_visitor(live: Live, keys: tuple[str
     assert velocity["account"]["visitors"]["1h"] == 1
     assert velocity["account"]["events"]["1h"] == 2
     assert velocity["address"]["visitors"]["1h"] == 1
+
+
+async def test_an_account_keeps_what_nobody_erased(live: Live, keys: tuple[str, str]):
+    """Of somebody who cannot be recognized there are events, and no visitor whom the account is known to have."""
+    public, secret = keys
+    await visit(live, public, TOO_LITTLE, account_id="a")
+    answers = [await act(live, public, "a") for _ in range(3)]
+    _, management = live.issue("management")
+    path = f"/api/v1/management/organizations/{live.organization.id}/visitors/{answers[0]['visitor_id']}"
+    assert (await live.client.delete(path, headers={"x-api-key": management})).status_code == 204
+    (record,) = records(live)
+    assert (len(record.activity.events), record.visitors) == (1, ())
+    velocity = (await event_of(live, secret, await act(live, public, "a", device=2)))["velocity"]
+    assert (velocity["account"]["events"]["1h"], velocity["account"]["visitors"]["1h"]) == (2, 1)
+
+
+async def test_an_account_that_only_an_erased_visitor_had_is_gone(live: Live, keys: tuple[str, str]):
+    public, _ = keys
+    answers = [await act(live, public, "a") for _ in range(3)]
+    _, management = live.issue("management")
+    path = f"/api/v1/management/organizations/{live.organization.id}/visitors/{answers[0]['visitor_id']}"
+    assert (await live.client.delete(path, headers={"x-api-key": management})).status_code == 204
+    assert list(records(live)) == []
 
 
 @pytest.mark.slow(0.2)

@@ -401,6 +401,8 @@ def forget_visitor(transaction: Transaction, who: EventSubjects) -> None:
         return
     record = transaction.get(ACCOUNTS, *account_key(who))
     remaining = None if record is None else record.without(frozenset({who.visitor}))
+    if remaining is not None and not remaining.visitors and not remaining.activity.events:
+        remaining = None  # this was its last event, and an earlier one took the visitor out
     if remaining is not record:
         keep_record(transaction, account_key(who), remaining)
 

@@ -163,7 +163,7 @@ class AccountRecord(msgspec.Struct, frozen=True):
 
     def without(self, visitors: frozenset[int]) -> AccountRecord | None:
         """Return the record without these visitors, which are erased; the same object if it has none of them, and
-        `None` if they were all that it had.
+        `None` if they were all that it had: no event of anybody else is counted.
         """
         left = tuple(known for known in self.visitors if known.visitor not in visitors)
         activity = self.activity
@@ -171,7 +171,7 @@ class AccountRecord(msgspec.Struct, frozen=True):
             activity = activity.without_others((gone, None, None))
         if len(left) == len(self.visitors):
             return self if activity is self.activity else self.counting(activity)
-        return AccountRecord(self.first_s, self.last_s, left, activity) if left else None
+        return AccountRecord(self.first_s, self.last_s, left, activity) if left or activity.events else None
 
     def since(self, at_s: int, active_s: int) -> AccountRecord | None:
         """Return the record without visitors that were last seen before the day of this time, and without a velocity

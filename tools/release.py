@@ -142,6 +142,8 @@ def build(folder: Path) -> None:
     for project in (ROOT, LIBRARY):
         python_packages(project, folder, at_s)
     node_client.main(str(folder))
+    for path in folder.glob("*.tgz"):  # npm keeps the modes of files, which follow the umask of the builder
+        path.write_bytes(repacked(path.read_bytes(), at_s))
     (folder / f"svc-chart-{wanted}.tgz").write_bytes(repacked(chart.packaged(), at_s))
     (folder / f"svc-go-{wanted}.zip").write_bytes(archive(go_library.published().items()))
     reason = java_library.missing()

@@ -363,6 +363,17 @@ def test_a_trial_that_is_ended_while_its_program_starts_ends_it(download: Downlo
 
 
 @pytest.mark.slow(2)
+def test_what_the_program_left_behind_ends_with_the_trial(download: Download, older: Path):
+    """It has ended, and one that it started still holds what the trial reads."""
+    download.add_executable(before='[ "$2" = --data ] && { sleep 60 & echo $! > hangs; exit 0; }')
+    with start(
+        *download.words(older), env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        wait_for(lambda: [path for path in download.scratch.glob("*/home/hangs") if path.read_text()])
+        test_a_trial_that_is_ended_removes_its_copy_and_ends_its_program(download, process, signal.SIGINT)
+
+
+@pytest.mark.slow(2)
 @pytest.mark.parametrize("hanging", ["import signal; signal.signal(1, signal.SIG_IGN)"], indirect=True, ids=["nohup"])
 def test_a_trial_under_nohup_goes_on_when_its_terminal_is_closed(download: Download, hanging: subprocess.Popen[str]):
     hanging.send_signal(signal.SIGHUP)

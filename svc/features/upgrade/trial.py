@@ -199,9 +199,9 @@ class Trial:
 
 @contextmanager
 def _killed_by_signals() -> Generator[Callable[..., subprocess.Popen[str]]]:
-    """Return how to start a program in a session of its own, which is killed with all that it has started at the end of
-    the block, or at a signal to end. The signal takes its usual effect after the block, so that it cannot come between
-    the start of the program and the moment when somebody knows of it.
+    """Return how to start a program in a session of its own. It is killed by an exception in the block, and by a signal
+    to end, with all that it has started, also where it has ended itself. The signal takes its usual effect after the
+    block, so that it cannot come between the start of the program and the moment when somebody knows of it.
     """
     process: subprocess.Popen[str] | None = None
     received: list[int] = []
@@ -214,7 +214,7 @@ def _killed_by_signals() -> Generator[Callable[..., subprocess.Popen[str]]]:
         return process
 
     def kill() -> None:
-        if process is not None and process.poll() is None:
+        if process is not None:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
 
@@ -225,8 +225,10 @@ def _killed_by_signals() -> Generator[Callable[..., subprocess.Popen[str]]]:
     former = {each: signal.signal(each, receive) for each in ending_signals()}
     try:
         yield start
-    finally:
+    except BaseException:
         kill()
+        raise
+    finally:
         if process is not None:
             process.wait()
         for each, handler in former.items():

@@ -1,4 +1,4 @@
-"""Cases of `apps.json`: what an app sends, which senders count as one, how sure a response is, how a refusal is told.
+"""Cases of `apps.json`: what an app sends, which senders count as one, how sure a response is, how it reports refusals.
 Rules: which keys and origins are an app's (decisions 2.7, 18.5); what a device id is worth without attestation (18.5).
 """
 
@@ -232,7 +232,7 @@ _REFUSED: tuple[tuple[str, tuple[str, str], str, dict[str, Any]], ...] = (
     ("the origin of a file", _NO_ORIGIN, "file://", {"key": "origins", "headers": {"origin": "file://"}}),
     ("a secret key with an origin", _FOR_SERVERS, APP_ORIGIN, {"key": "secret", "headers": {"origin": APP_ORIGIN}}),
 )  # fmt: skip
-"""Name; the reason, and what to do, as a development key is told them; what the reason names; the request."""
+"""Name; the reason, and what to do, as a development key gets them; what the reason names; the request."""
 UNAUTHORIZED = (
     "The key is not valid for this request: it is unknown, revoked or expired, or does not allow this origin or "
     "platform (secret and management keys allow no origin). The log of the service has the reason, under this request "

@@ -21,7 +21,7 @@ from svc.features.erasure.visitors import events_of, purge_event
 from svc.identify.events.listing import FACETS, Filters, Listing, Position
 from svc.identify.index.digests import digest_of, digests
 from svc.identify.index.queries import SLOTS, SMALL, Scope, scope_of
-from svc.identify.index.tally_queries import newest_of_each
+from svc.identify.index.tally_queries import read_part
 from svc.identify.indexing import jobs as indexing
 from svc.identify.indexing.jobs import poll, step
 from svc.identify.model import Decision, ShadowMatch
@@ -246,8 +246,9 @@ class Machine(RuleBasedStateMachine):
         while beyond is not None:
             with self.store.read() as snapshot:
                 scope = Scope(1, ENVIRONMENTS.index("staging"))
-                part, beyond = newest_of_each(snapshot, scope, asked, since, beyond, most_keys, most)
-            for digest, places in part.items():
+                part = read_part(snapshot, scope, asked, since, beyond, most_keys)
+                beyond = part.rest
+            for digest, places in part.newest_of_each(most).items():
                 assert places == sorted(places, reverse=True)
                 assert len(places) <= most
                 found[asked[digest]] += [place.request_id for place in places]

@@ -17,7 +17,7 @@ from svc.identify.events.listing import EVERYTHING, LEVELS, Filters, Position
 from svc.identify.index.digests import HAS_ACCOUNT, digest_of, wanted
 from svc.identify.index.looks import Looks
 from svc.identify.index.queries import LAST, Scope, Search
-from svc.identify.index.tally_queries import newest_of_each
+from svc.identify.index.tally_queries import read_part
 from svc.identify.model import Level
 from svc.identify.queries import events
 from svc.identify.queries.events import (
@@ -232,7 +232,8 @@ def places_of_a_day(
     """
     asked = {_digest_of(sought, each) for each in found if _is_of_a_day(sought, each)}
     oldest = Position(max(sought.now_ms - DAY_MS, 0), bytes(16))
-    return newest_of_each(snapshot, scope, asked, oldest, beyond, KEYS_OF_LEVELS, MAX_OF_A_DAY + 1)
+    part = read_part(snapshot, scope, asked, oldest, beyond, KEYS_OF_LEVELS)
+    return part.newest_of_each(MAX_OF_A_DAY + 1), part.rest
 
 
 def with_levels(

@@ -50,7 +50,7 @@ class _Having(NamedTuple):
     """Of their slots, in ascending order: at least one."""
 
 
-class _Part(NamedTuple):
+class Part(NamedTuple):
     """The events of a part of the index that have any of some digests."""
 
     having: list[_Having]
@@ -59,69 +59,48 @@ class _Part(NamedTuple):
     rest: Position | None
     """Where the next part begins; `None` = there is none."""
 
+    def tallies(self) -> dict[int, Tally]:
+        """Return the counts by digest, without those that no event has."""
+        found: dict[int, Tally] = {}
 
-def tallies(
+        def count(digest: int, tally: Tally) -> None:
+            found[digest] = tally.plus(found[digest]) if digest in found else tally
+
+        for digest, slots, indexes in self.having:
+            first, last = position(slots[indexes[0]]), position(slots[indexes[-1]])
+            count(digest, Tally(len(indexes), first.arrival_ms, last.arrival_ms))
+        for here, own in self.tail:
+            for digest in own:
+                count(digest, Tally(1, here.arrival_ms, here.arrival_ms))
+        return found
+
+    def newest_of_each(self, most: int) -> dict[int, list[Position]]:
+        """Return the positions of the newest events by digest, up to `most` of each, newest first."""
+        found: defaultdict[int, list[Position]] = defaultdict(list)
+        for here, own in self.tail:
+            for digest in own:
+                found[digest].append(here)
+        for digest, slots, indexes in self.having:
+            found[digest] += [position(slots[index]) for index in indexes[-most:]]
+        return {digest: sorted(places, reverse=True)[:most] for digest, places in found.items()}
+
+
+def read_part(
     snapshot: Snapshot,
     scope: Scope,
     asked: Collection[int],
     oldest: tuple[int, bytes],
     beyond: tuple[int, bytes],
     most_keys: int,
-) -> tuple[dict[int, Tally], Position | None]:
-    """Count the events with each of some digests among those below `beyond` and not below `oldest`. Return the counts
-    by digest, without those that no event has, and where to go on; `None` = these are all.
+) -> Part:
+    """Return the newest part of the index below `beyond` and not below `oldest`, with the events that have any of these
+    digests.
 
     Each row is read once, however many digests are asked for, and none if none is; about `most_keys` keys of the index
-    are looked at. Corrupt rows of the tail are not counted.
+    are looked at. Corrupt rows of the tail are left out.
     """
-    part = _part(snapshot, scope, asked, oldest, beyond, most_keys)
-    found: dict[int, Tally] = {}
-
-    def count(digest: int, tally: Tally) -> None:
-        found[digest] = tally.plus(found[digest]) if digest in found else tally
-
-    for digest, slots, indexes in part.having:
-        first, last = position(slots[indexes[0]]), position(slots[indexes[-1]])
-        count(digest, Tally(len(indexes), first.arrival_ms, last.arrival_ms))
-    for here, own in part.tail:
-        for digest in own:
-            count(digest, Tally(1, here.arrival_ms, here.arrival_ms))
-    return found, part.rest
-
-
-def newest_of_each(
-    snapshot: Snapshot,
-    scope: Scope,
-    asked: Collection[int],
-    oldest: tuple[int, bytes],
-    beyond: tuple[int, bytes],
-    most_keys: int,
-    most: int,
-) -> tuple[dict[int, list[Position]], Position | None]:
-    """Return the positions of the newest events with each of some digests, up to `most` of each, newest first, of the
-    part of the index that `tallies` counts, and where to go on.
-    """
-    part = _part(snapshot, scope, asked, oldest, beyond, most_keys)
-    found: defaultdict[int, list[Position]] = defaultdict(list)
-    for here, own in part.tail:
-        for digest in own:
-            found[digest].append(here)
-    for digest, slots, indexes in part.having:
-        found[digest] += [position(slots[index]) for index in indexes[-most:]]
-    return {digest: sorted(places, reverse=True)[:most] for digest, places in found.items()}, part.rest
-
-
-def _part(
-    snapshot: Snapshot,
-    scope: Scope,
-    asked: Collection[int],
-    oldest: tuple[int, bytes],
-    beyond: tuple[int, bytes],
-    most_keys: int,
-) -> _Part:
-    """Return the newest part of the index with the events that have any of these digests."""
     if not asked:
-        return _Part([], [], None)
+        return Part([], [], None)
     rows = snapshot.scan_past_corruption(EVENT_TAIL, (*scope, *oldest), (*scope, *beyond), reverse=True)
     tail = [(Position(*key[-2:]), row) for key, row in islice(rows, most_keys)]
     end = tail[-1][0] if len(tail) == most_keys else None
@@ -145,7 +124,7 @@ def _part(
         for here, row in tail
         if here >= low and not isinstance(row, CorruptionError) and (own := of_all.intersection(row.values))
     ]
-    return _Part(having, in_tail, end)
+    return Part(having, in_tail, end)
 
 
 def _in_segment(

@@ -22,7 +22,7 @@ from svc.identify.index import queries as event_index
 from svc.identify.index.digests import Wanted, digest_of, wanted
 from svc.identify.index.looks import Looks, Rows
 from svc.identify.index.queries import Scope, Search, is_indexed, scope_of
-from svc.identify.index.tally_queries import tallies
+from svc.identify.index.tally_queries import read_part
 from svc.identify.queries import hours
 from svc.identify.queries.event_changes import note_change
 from svc.identify.records import DeferredReport, Document, Event
@@ -287,9 +287,9 @@ def scan_action_counts(
     asked = {digest_of("action", action): action for action in actions}
     oldest = Position(max(from_ms, 0), bytes(16))
     while resume != NOTHING_BEHIND and count > 0:
-        found, rest = tallies(snapshot, scope, asked, oldest, resume.after, KEYS_OF_A_LOOK)
-        resume, count = NOTHING_BEHIND if rest is None else Resume(rest), count - 1
-        yield resume, {asked[digest]: tally.events for digest, tally in found.items()}
+        part = read_part(snapshot, scope, asked, oldest, resume.after, KEYS_OF_A_LOOK)
+        resume, count = NOTHING_BEHIND if part.rest is None else Resume(part.rest), count - 1
+        yield resume, {asked[digest]: tally.events for digest, tally in part.tallies().items()}
 
 
 def read(snapshot: Snapshot, wanted: Sequence[EventPosition], filters: Filters) -> list[EventMatch]:

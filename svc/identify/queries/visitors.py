@@ -16,7 +16,7 @@ from svc.identify.events.listing import Filters, Position
 from svc.identify.index.digests import digest_of, wanted
 from svc.identify.index.forward_queries import SearchForward
 from svc.identify.index.queries import Scope, Search, just_above, scope_of
-from svc.identify.index.tally_queries import tallies
+from svc.identify.index.tally_queries import read_part
 from svc.identify.matching import Visitor
 from svc.identify.queries.events import KEYS_OF_A_LOOK, event_if_readable
 from svc.identify.records import Event
@@ -157,9 +157,9 @@ def scan_activities(
     asked = {digest_of("visitor", visitor_id): visitor_id for visitor_id in visitor_ids}
     oldest = Position(max(since_ms, 0), bytes(16))
     while after != END and count > 0:
-        found, rest = tallies(snapshot, scope, asked, oldest, after, KEYS_OF_A_LOOK)
-        after, count = rest or END, count - 1
-        yield after, {asked[digest]: Activity(*tally) for digest, tally in found.items()}
+        part = read_part(snapshot, scope, asked, oldest, after, KEYS_OF_A_LOOK)
+        after, count = part.rest or END, count - 1
+        yield after, {asked[digest]: Activity(*tally) for digest, tally in part.tallies().items()}
 
 
 class Neighbors(NamedTuple):

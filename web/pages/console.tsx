@@ -12,9 +12,8 @@ import type { Link as LinkScreen } from "./console/link.js";
 import { AccountMenu } from "./console/menu.js";
 import { GROUPS, SCREENS } from "./console/screens.js";
 import type { Credentials, SignIn as SignInScreen } from "./console/signin.js";
-import { Shared } from "./console/state.js";
+import { nameOf, ownerOf, Shared } from "./console/state.js";
 import { Choice } from "./console/ui.js";
-import { nameOf, ownerOf } from "./console/who.js";
 import type { Key, Session, SignInOptions } from "./console/wire.js";
 import { NO_TEXTS, texts as readTexts, type Texts } from "./parts/wire.js";
 

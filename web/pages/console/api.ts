@@ -48,7 +48,7 @@ const SIGNING_IN = ["session", "invitations", "invitations/read", "sign-in"];
 
 const MAX_TRIES = 5;
 const LONGEST_WAIT = 5;
-const pass = (seconds: number) => new Promise((done) => setTimeout(done, 1000 * seconds));
+export const pass = (seconds: number) => new Promise((done) => setTimeout(done, 1000 * seconds));
 
 export class Api {
   /** Of the session; management routes name it. */

@@ -47,7 +47,7 @@ export function Billing() {
               ["Lasts for", account.credit_days === undefined ? undefined : `${account.credit_days.toFixed(1)} days, as charged in the last seven`],
             ]} />
             <p class="quiet">{account.status === "active" && account.credit_limit_micros === null ? "Usage is counted; nothing is refused for lack of credit." : MEANINGS[account.status]}</p>
-            {account.refused === "no_credit" && <p class="problem">No credit is left: identifications in production are refused. Ask the operator of this service for credit.</p>}
+            {account.refused === "no_credit" && <p class="problem">No credit is left: identifications in production are refused. The operator of this service adds it.</p>}
           </Card>
           <Card title="Today, in production">
             <p class="big">{money(account.today.amount_micros)}</p>

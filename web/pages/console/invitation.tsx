@@ -1,9 +1,8 @@
 /** An invitation: who opens its link chooses a password and is a member from then on. */
 /** @jsxImportSource preact */
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { useAction, useLoad } from "./state.js";
+import { useAction, useLoad, who } from "./state.js";
 import { Problem, Show, Time } from "./ui.js";
-import { who } from "./who.js";
 import type { Invited, Session } from "./wire.js";
 
 const SHORTEST = 12;

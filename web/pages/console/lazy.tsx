@@ -28,7 +28,7 @@ export function lazy<P extends object = object>(load: () => Promise<ComponentTyp
     if (!isMissing) return <p class="quiet" role="status">Loading …</p>;
     return (
       <div class="problem" role="alert">
-        <p>This screen cannot be loaded: the connection is lost, or the service was updated in the meantime.</p>
+        <p>This screen cannot be loaded: the connection is lost, or the service was updated.</p>
         <button type="button" onClick={() => location.reload()}>Load the console again</button>
       </div>
     );

@@ -2,9 +2,8 @@
 /** @jsxImportSource preact */
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { ApiError } from "./api.js";
-import { useAction } from "./state.js";
+import { useAction, who } from "./state.js";
 import { Problem } from "./ui.js";
-import { who } from "./who.js";
 import type { Session } from "./wire.js";
 
 /** No line breaks here. */

@@ -1,9 +1,8 @@
 /** The menu of the account: whose the session is, how its member signs in, and signing out. */
 /** @jsxImportSource preact */
 import { lazy } from "./lazy.js";
-import { useAction, useConsole } from "./state.js";
+import { useAction, useConsole, who } from "./state.js";
 import { Problem } from "./ui.js";
-import { who } from "./who.js";
 
 const Security = lazy(async () => (await import("./security.js")).Security);
 

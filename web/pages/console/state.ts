@@ -1,8 +1,8 @@
 /** What every screen shares: the session, the API, the place, and how a request becomes something to show. */
 import { createContext } from "preact";
-import { useContext, useEffect, useState } from "preact/hooks";
+import { useContext, useEffect, useRef, useState } from "preact/hooks";
 import type { Texts } from "../parts/wire.js";
-import type { Api } from "./api.js";
+import { type Api, pass } from "./api.js";
 import { type Place, write } from "./hash.js";
 import type { Role, Session } from "./wire.js";
 
@@ -19,6 +19,15 @@ export interface Console {
 export const Shared = createContext<Console>(null as unknown as Console);
 
 export const useConsole = (): Console => useContext(Shared);
+
+/** Whose a session is: the same for two sessions of one member or one key. */
+export const ownerOf = ({ member, key }: Session): string | undefined => member?.id ?? key?.id;
+
+export const nameOf = ({ member, key }: Session): string | undefined => member?.name ?? key?.name;
+
+/** Such as `Ada, analyst` or `robot …x7Qa, admin`; `joint` joins the parts of a key's name. */
+export const who = ({ member, key, role }: Session, joint = ""): string =>
+  member ? `${member.name}, ${role}` : `${key?.name} …${joint}${key?.last4}, ${role}`;
 
 export const roleOf = ({ role }: Session): Role => role;
 
@@ -56,6 +65,26 @@ export interface Loaded<T> {
   set: (value: T) => void;
 }
 
+const MAX_WAIT = 3;
+
+/** Whether a screen that was left has written what it had to. */
+let written: Promise<unknown> = Promise.resolve();
+
+/**
+ * What a component writes: its `last` write, which never fails, and `fail`, which takes the error of one. Where the component
+ * is left meanwhile, whatever is loaded next waits for `last`, so that it shows what was written, and the error is said in passing.
+ */
+export function useWriting() {
+  const notify = useContext(Shared)?.notify;
+  const [error, setError] = useState<unknown>();
+  const writing = useRef({ last: Promise.resolve(), fail: setError as (error: unknown) => void }).current;
+  useEffect(() => () => {
+    writing.fail = (caught) => notify?.(`Not saved: ${(caught as Error).message}`);
+    written = Promise.race([writing.last, pass(MAX_WAIT)]);
+  }, []);
+  return { writing, error, setError };
+}
+
 /** Loads again whenever `deps` change; what was loaded before stays until then. */
 export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>, deps: unknown[]): Loaded<T> {
   const [state, setState] = useState<{ value?: T; error?: unknown; busy: boolean }>({ busy: true });
@@ -63,7 +92,7 @@ export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>, deps: unkn
   useEffect(() => {
     const control = new AbortController();
     setState(({ value }) => ({ ...(value !== undefined && { value }), busy: true }));
-    load(control.signal).then(
+    written.then(() => load(control.signal)).then(
       (value) => control.signal.aborted || setState({ value, busy: false }),
       (error: unknown) => control.signal.aborted || setState({ error, busy: false }),
     );
@@ -75,16 +104,11 @@ export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>, deps: unkn
 /** Something that a button does: whether it is under way, and the error with which it ended. */
 export function useAction<A extends unknown[]>(act: (...args: A) => Promise<unknown>) {
   const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>();
-  const run = async (...args: A) => {
+  const { writing, error, setError } = useWriting();
+  const run = (...args: A): Promise<unknown> => {
     setBusy(true);
     setError(undefined);
-    try {
-      await act(...args);
-    } catch (caught) {
-      setError(caught);
-    }
-    setBusy(false);
+    return (writing.last = act(...args).catch((caught) => writing.fail(caught)).then(() => setBusy(false)));
   };
   return { busy, error, run, setError };
 }

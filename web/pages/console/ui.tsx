@@ -59,17 +59,15 @@ export function Verdict({ row }: { row: Pick<VisitRow, "suspect_score" | "suspec
   return <span class={`badge ${level}`}>{score} {level}</span>;
 }
 
-const TONES: Record<string, string> = { allow: "low", review: "medium", challenge: "medium", block: "high" };
+const TONES: Record<string, string> = { allow: "low", review: "medium", challenge: "medium", block: "high", fraud: "high", legitimate: "low" };
 
 /** What a rule decided; the rule on hovering. */
 export const Decided = ({ decision }: { decision: { action: string; rule?: string } | undefined }) =>
   decision === undefined ? null : <span class={`badge ${TONES[decision.action] ?? ""}`} title={decision.rule && `Rule ${decision.rule}`}>{decision.action}</span>;
 
-const LABEL_TONES: Record<string, string> = { fraud: "high", legitimate: "low" };
-
 /** What an event turned out to be; the reason on hovering. */
 export const LabelBadge = ({ label, reason }: { label: string | null | undefined; reason?: string | null | undefined }) =>
-  label ? <span class={`badge ${LABEL_TONES[label] ?? ""}`} title={reason ? words(reason) : undefined}>{label}</span> : null;
+  label ? <span class={`badge ${TONES[label] ?? ""}`} title={reason ? words(reason) : undefined}>{label}</span> : null;
 
 export function AccountLink({ id }: { id: string }) {
   const link = useLink();
@@ -148,9 +146,9 @@ export function Table<T>({ name, columns, rows, keyOf, rowClass, empty, selectio
           </tr>
         </thead>
         <tbody role="rowgroup">
-          {rows.map((row) => (
+          {rows.map((row, place) => (
             <tr role="row" key={keyOf(row)} class={rowClass?.(row)}>
-              {selection && <td role="cell" data-head="Select" class="choose"><div><input type="checkbox" aria-label={`Select row ${rows.indexOf(row) + 1}`} checked={chosen.has(keyOf(row))} onChange={() => toggle(keyOf(row))} /></div></td>}
+              {selection && <td role="cell" data-head="Select" class="choose"><div><input type="checkbox" aria-label={`Select row ${place + 1}`} checked={chosen.has(keyOf(row))} onChange={() => toggle(keyOf(row))} /></div></td>}
               {columns.map(({ head, cell, number }) => <td role="cell" data-head={head} class={number ? "number" : ""}><div>{cell(row)}</div></td>)}
             </tr>
           ))}

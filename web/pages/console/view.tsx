@@ -14,6 +14,6 @@ export function OneView() {
   useEffect(() => {
     if (view) location.replace(link(view.screen, "", view.query));
   }, [view]);
-  if (loaded.error !== undefined) return <div class="empty"><p>There is no such view, or it is somebody's own. Ask who gave you its address.</p></div>;
-  return <Show of={loaded}>{() => <p class="quiet">Loading …</p>}</Show>;
+  if (loaded.error !== undefined) return <div class="empty"><p>No such view, or it is somebody's own: ask who gave you the address.</p></div>;
+  return <Show of={loaded}>{() => null}</Show>;
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { filters, instantOf, matchesOf, period, tidy, wanted } from "../console/filters.js";
 import { read, refusalIn, tokenIn, write } from "../console/hash.js";
-import { ownerOf, who } from "../console/who.js";
+import { ownerOf, who } from "../console/state.js";
 
 describe("places in the address", () => {
   it("reads a screen, an id and a query", () => {

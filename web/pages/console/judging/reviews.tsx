@@ -10,7 +10,7 @@ import { many, total, words } from "../format.js";
 import { Links } from "../links.js";
 import { usePages } from "../lists.js";
 import { NoEffect, put, standingOf } from "../standing.js";
-import { useAction, useConsole, useLink, useLoad, useMayJudge, useQuery } from "../state.js";
+import { useAction, useConsole, useLink, useLoad, useMayJudge, useQuery, useWriting } from "../state.js";
 import { AccountLink, Button, Card, Choice, type Column, type Content, Dialog, Facts, Field, LabelBadge, More, Problem, Show, Table, Time, useSelection, Verdict, VisitorLink } from "../ui.js";
 import type { EventDetail, Label, ListStanding, Page, Review, Total } from "../wire.js";
 import { nameOf, type Person, takers, usePeople } from "./people.js";
@@ -102,15 +102,14 @@ const isCode = (error: unknown, code: string): boolean => error instanceof ApiEr
 
 /** Requests one after the other, however fast they are asked for; a tab that is closed meanwhile asks first. */
 function useInTurn() {
-  const last = useRef(Promise.resolve());
+  const { writing, error, setError } = useWriting();
   const [waiting, setWaiting] = useState(0);
-  const [error, setError] = useState<unknown>();
   const run = (request: () => Promise<unknown>, onFailed: (error: unknown) => void) => {
     setWaiting((number) => number + 1);
     setError(undefined);
-    last.current = last.current.then(request).then(() => undefined, (caught: unknown) => {
+    writing.last = writing.last.then(request).catch((caught: unknown) => {
       onFailed(caught);
-      setError(caught);
+      writing.fail(caught);
     }).then(() => setWaiting((number) => number - 1));
   };
   useEffect(() => {

@@ -39,7 +39,7 @@ export function Scores({ lines }: { lines: PerformanceScore[] }) {
     <Card title="Scores by label">
       {shown.length === 0 ? <p class="empty">No event with a score has a label in this window.</p> : (
         <>
-          <p class="quiet">Labeled events by score. A bar is its share of all events with that label: the less the sides overlap, the better scores tell fraud.</p>
+          <p class="quiet">A bar is its share of all events with that label: the less the sides overlap, the better scores tell fraud.</p>
           <div class="sides" role="img" aria-label="Scores of labeled events, fraud to the left and legitimate to the right, as in the table below.">
             <p class="ends"><span>Fraud</span><span>Score</span><span>Legitimate</span></p>
             {shown.map((line) => (

@@ -1,0 +1,74 @@
+// @vitest-environment happy-dom
+import { h, render } from "preact";
+import { act } from "preact/test-utils";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { type Console, Shared, useAction, useLoad } from "../console/state.js";
+
+/** A screen whose button writes until `done` or `fail` is called, and one that loads when it is shown. */
+function screens() {
+  const notify = vi.fn(), load = vi.fn(async () => "loaded");
+  const write = { run: () => {}, done: () => {}, fail: (_error: Error) => {}, error: undefined as unknown };
+  function Writes() {
+    const action = useAction(() => new Promise<void>((done, fail) => Object.assign(write, { done, fail })));
+    Object.assign(write, { run: action.run, error: action.error });
+    return null;
+  }
+  function Reads() {
+    useLoad(load, []);
+    return null;
+  }
+  const place = document.createElement("div");
+  const show = (screen: () => null) =>
+    act(() => render(h(Shared.Provider, { value: { notify } as unknown as Console, children: h(screen, { key: screen.name }) }), place));
+  const after = (ms: number) => act(async () => void (await vi.advanceTimersByTimeAsync(ms)));
+  return { notify, load, write, show, after, Writes, Reads };
+}
+
+beforeEach(() => vi.useFakeTimers({ toFake: ["setTimeout"] }));
+afterEach(() => vi.useRealTimers());
+
+it("loads what a screen shows once the one before has written, so that the new one shows it", async () => {
+  const { load, write, show, after, Writes, Reads } = screens();
+  await show(Writes);
+  await act(() => void write.run());
+  await show(Reads);
+  await after(500);
+  expect(load).not.toHaveBeenCalled();
+  write.done();
+  await after(1);
+  expect(load).toHaveBeenCalledTimes(1);
+});
+
+it("waits three seconds at most for what a screen writes that was left", async () => {
+  const { load, write, show, after, Writes, Reads } = screens();
+  await show(Writes);
+  await act(() => void write.run());
+  await show(Reads);
+  await after(2900);
+  expect(load).not.toHaveBeenCalled();
+  await after(200);
+  expect(load).toHaveBeenCalledTimes(1);
+  write.done();
+});
+
+it("loads at once where nothing is being written", async () => {
+  const { load, show, after, Writes, Reads } = screens();
+  await show(Writes);
+  await show(Reads);
+  await after(0);
+  expect(load).toHaveBeenCalledTimes(1);
+});
+
+it("says an error on the screen that wrote, and in passing where somebody has left it", async () => {
+  const { notify, write, show, after, Writes, Reads } = screens();
+  await show(Writes);
+  await act(() => void write.run());
+  write.fail(new Error("A reason."));
+  await after(0);
+  expect([(write.error as Error).message, notify.mock.calls]).toEqual(["A reason.", []]);
+  await act(() => void write.run());
+  await show(Reads);
+  write.fail(new Error("Another reason."));
+  await after(0);
+  expect(notify.mock.calls).toEqual([["Not saved: Another reason."]]);
+});

@@ -20,6 +20,7 @@ from svc.kernel.config import Config, ConfigError
 from svc.kernel.values.timestamps import timestamp, unix_ms, utc
 from svc.serve.service import Listeners, Service
 from svc.workers.pulse import HangWatch, notify
+from svc.workers.shared_memory import ConnectionShare
 
 log = structlog.get_logger()
 
@@ -77,18 +78,20 @@ async def run_until_signaled(
     tls: ReadTls | None = None,
     reload: Callable[[Listeners], None] | None = None,
     lifeline: int | None = None,
+    share: ConnectionShare | None = None,
 ) -> None:
     """Serve on the sockets until SIGTERM or SIGINT, then drain and return.
 
     `once_serving` runs beside it when it is up, and is given the addresses of the metrics. `tls` reads what is served
     with. `reload` is called at each SIGHUP; without it SIGHUP ends the process as it does others. `lifeline` is a file
-    whose end says that the parent has died, which is as a SIGTERM.
+    whose end says that the parent has died, which is as a SIGTERM. `share` is what a worker has of the connections.
     """
     shutdown = trio.Event()
     now_ms = service.services.world.now_ms
     certificate = None if tls is None else tls()
     load_patterns()
-    listeners = open_listeners(sockets.clients, ssl_context=None if certificate is None else certificate.context)
+    context = None if certificate is None else certificate.context
+    listeners = open_listeners(sockets.clients, ssl_context=context, share=share)
     if certificate is not None:
         warn_of_dates(certificate, now_ms())
     on_hangup = None if reload is None else partial(reload, listeners)

@@ -15,6 +15,8 @@ well, since their clock may be a slower one, by which a second is as long as it 
 Counts. Each worker leaves its own for the one that reports for all. Its slot has two halves that it writes in turn, so
 that a worker that is killed while it writes leaves the half before that whole. What a dead worker of the slot had
 counted is its successor's to begin with: sums never fall.
+
+Connections. Each worker says how many it has, so that the one with fewest takes the next.
 """
 
 from __future__ import annotations
@@ -202,14 +204,56 @@ class Counts:
         return whole
 
 
+FEW: Final = 2
+"""Connections that a worker may have more than another before it leaves the next one to that one."""
+NO_MORE: Final = 2**32 - 1
+"""Connections of a worker that takes none: it does not serve yet, or any more."""
+
+
+class ConnectionShare:
+    """How many connections a worker has beside the others."""
+
+    def __init__(self, counts: memoryview, index: int) -> None:
+        """`counts`: of all workers, as unsigned integers; the worker with this index begins with none."""
+        self._counts, self._index = counts, index
+        counts[index] = 0
+
+    def add(self, number: int) -> None:
+        """Count so many connections more, or fewer."""
+        if self._counts[self._index] != NO_MORE:
+            self._counts[self._index] += number
+
+    def stop(self) -> None:
+        """Say that this worker takes no more, so that nobody leaves any to it."""
+        self._counts[self._index] = NO_MORE
+
+    def is_ahead(self) -> bool:
+        """Return whether another worker has so few that the next connection should be its."""
+        return self._counts[self._index] >= min(self._counts) + FEW
+
+
+class OpenConnections:
+    """The connections of all workers, in memory that processes share. To be made before the fork."""
+
+    def __init__(self, workers: int) -> None:
+        self._counts = memoryview(mmap.mmap(-1, 4 * workers)).cast("I")
+        for index in range(workers):
+            self._counts[index] = NO_MORE
+
+    def of(self, index: int) -> ConnectionShare:
+        """Return the share of the worker with this index, which has none yet."""
+        return ConnectionShare(self._counts, index)
+
+
 class SharedMemory:
-    """What is made before the fork and shared by all workers: their buckets, their counts, their clock, and what tells
-    them that a turn to write has ended.
+    """What is made before the fork and shared by all workers: their buckets, their counts, their clock, how many
+    connections each has, and what tells them that a turn to write has ended.
     """
 
     def __init__(self, workers: int, entropy: Callable[[int], bytes]) -> None:
         self.buckets = SharedBuckets(entropy)
         self.counts = Counts(workers)
+        self.connections = OpenConnections(workers)
         self.clock = memoryview(mmap.mmap(-1, 16)).cast("d")
         """As `svc.kernel.work.clock.ClockMemory`."""
         self.bell = Bell()

@@ -9,6 +9,7 @@ import trio
 import trio.testing
 from trio.testing import MockClock
 
+from svc.workers.shared_memory import FEW, OpenConnections
 from tests.edge.world import JUMPS_S, Client, Running, get, post, running_edge
 
 HALF_A_HEAD = b"GET /hello HTTP/1.1\r\nHost: "
@@ -201,3 +202,37 @@ async def _has_read(world: Running, half: bytes) -> None:
         await until(lambda: world.handlers.paths == ["/echo"])
     else:
         await trio.testing.wait_all_tasks_blocked(0.01)
+
+
+async def test_each_connection_counts_for_its_worker_until_it_ends(mock_clock: MockClock) -> None:
+    connections = OpenConnections(2)
+    ours, other = connections.of(0), connections.of(1)
+    other.add(1)  # or ours would leave the third to it
+
+    def count() -> int:
+        """Of our connections: with two more than that the other one is ahead."""
+        added = 0
+        while not other.is_ahead():
+            other.add(1)
+            added += 1
+        other.add(-added)
+        return 1 + added - FEW
+
+    async with running_edge(max_connections=2, share=ours) as world:
+        first, second = [await served(world) for _ in range(2)]
+        assert count() == 2
+        await first.send(get("/slow"))
+        await second.send(get("/slow"))
+        await world.handlers.started.wait()
+        refused = await world.connect()
+        assert (await refused.response()).status == 503
+        await refused.ended()
+        await until(lambda: count() == 2)
+        world.handlers.release.set()
+        await first.response()
+        await second.response()
+        first.close()
+        await until(lambda: count() == 1)
+    assert not other.is_ahead()
+    other.add(9)
+    assert not other.is_ahead(), "nothing is left to a worker that drains"

@@ -15,6 +15,7 @@ import trio
 from svc.http.server.listening import open_sockets
 from svc.http.server.messages import Application, Reply, Request
 from svc.http.server.server import Edge, EdgeLimits, open_listeners, serve
+from svc.workers.shared_memory import ConnectionShare
 
 HANG_S = 20
 """What takes so long hangs: far beyond what a busy machine needs, far below limits that a test sets out of the way."""
@@ -232,6 +233,7 @@ async def running_edge(
     max_body_bytes: int = 1 << 20,
     ssl_context: ssl.SSLContext | None = None,
     hang_s: float = HANG_S,
+    share: ConnectionShare | None = None,
     **limits: float,
 ) -> AsyncGenerator[Running, None]:
     """An edge on loopback for the length of the block, which has to end by itself after the shutdown, and within
@@ -239,7 +241,7 @@ async def running_edge(
     """
     handlers = Handlers()
     shutdown, returned = trio.Event(), trio.Event()
-    listeners = open_listeners(open_sockets("127.0.0.1:0", 64), ssl_context=ssl_context)
+    listeners = open_listeners(open_sockets("127.0.0.1:0", 64), ssl_context=ssl_context, share=share)
     served = app or SmallApplication(handlers, max_body_bytes)
 
     async def run(task_status: trio.TaskStatus[Edge]) -> None:

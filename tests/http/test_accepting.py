@@ -8,6 +8,7 @@ from contextlib import ExitStack
 import trio
 
 from svc.http.server.listening import AT_ONCE, PlainListener
+from svc.workers.shared_memory import FEW, OpenConnections
 
 BURST = 150
 
@@ -40,5 +41,54 @@ async def test_concurrent_connections_are_accepted_in_a_few_passes():
         await last.send_all(b"served")
         assert late.recv(6) == b"served"
         for stream in (*streams, last):
+            await stream.aclose()
+        await listener.aclose()
+
+
+async def test_workers_share_a_burst_of_connections_that_arrives_at_one_socket():
+    with ExitStack() as stack:
+        listening = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=BURST))
+        listening.setblocking(False)
+        connections, all_taken = OpenConnections(3), trio.Event()
+        listeners = [PlainListener(listening.dup(), connections.of(index)) for index in range(3)]
+        taken: list[list[trio.SocketStream]] = [[] for _ in listeners]
+
+        async def accept(listener: PlainListener, streams: list[trio.SocketStream]) -> None:
+            while True:
+                streams.append(await listener.accept())
+                await trio.lowlevel.checkpoint()
+                if sum(map(len, taken)) == BURST:
+                    all_taken.set()
+
+        with trio.fail_after(30):
+            async with trio.open_nursery() as nursery:
+                for listener, streams in zip(listeners, taken, strict=True):
+                    nursery.start_soon(accept, listener, streams)
+                for _ in range(BURST):
+                    stack.enter_context(socket.create_connection(listening.getsockname()))
+                await all_taken.wait()
+                nursery.cancel_scope.cancel()
+        assert max(map(len, taken)) - min(map(len, taken)) <= AT_ONCE + FEW
+        for stream in (stream for streams in taken for stream in streams):
+            await stream.aclose()
+        for listener in listeners:
+            await listener.aclose()
+
+
+async def test_a_connection_that_no_other_worker_takes_is_taken_by_one_that_has_more():
+    with ExitStack() as stack:
+        listening = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=BURST))
+        listening.setblocking(False)
+        connections = OpenConnections(3)
+        ours, hung = connections.of(0), connections.of(1)
+        listener = PlainListener(listening, ours)
+        with trio.fail_after(30):
+            for _ in range(3 * AT_ONCE):
+                stack.enter_context(socket.create_connection(listening.getsockname()))
+            streams = [await listener.accept() for _ in range(3 * AT_ONCE)]
+        assert ours.is_ahead()
+        hung.stop()
+        assert not ours.is_ahead(), "the third serves not yet, the second no more"
+        for stream in streams:
             await stream.aclose()
         await listener.aclose()

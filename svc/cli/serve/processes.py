@@ -228,7 +228,8 @@ def _work(slot: WorkerSlot, inherited: _Inherited, directory: Path, config: Conf
             parent.board.mark_serving(slot.index, world.elapsed_s())
 
         reload = Reload(service, config, read, slot.index)
-        trio.run(run_until_signaled, service, sockets, mark, tls, reload, parent.lifeline)
+        share = shared.connections.of(slot.index)
+        trio.run(run_until_signaled, service, sockets, mark, tls, reload, parent.lifeline, share)
 
 
 def tune_garbage_collection() -> None:

@@ -21,11 +21,15 @@ from cryptography import x509
 
 from svc.kernel.net.addresses import read_bind
 from svc.kernel.values.errors import OperatorError
+from svc.workers.shared_memory import ConnectionShare
 
 FIRST_DESCRIPTOR = 3
 """Of those that systemd passes (sd_listen_fds(3))."""
 AT_ONCE = 8
 """Connections that are accepted in one pass of the loop. Few, so that workers who share a socket share a burst, too."""
+LEFT_S = 0.002
+"""For so long a worker with more connections than another leaves one that waits to that one: to take it takes an idle
+worker a tenth of that, and a busy one takes it later than this one could."""
 METRICS = "metrics"
 """Name of the inherited sockets that are for the metrics: `FileDescriptorName=` of systemd.socket(5)."""
 
@@ -106,8 +110,12 @@ class PlainListener(trio.abc.Listener[trio.SocketStream]):
     would wait for some hundred passes before this service knows of it: the kernel's queue has no turns.
     """
 
-    def __init__(self, plain: socket.socket) -> None:
+    def __init__(self, plain: socket.socket, share: ConnectionShare | None = None) -> None:
+        """`share`: this worker's, where several listen on the socket; each stream counts from when it is accepted, and
+        who is given it takes it off in the end.
+        """
         self._plain = plain
+        self.share = share
         self._inner = trio.SocketListener(trio.socket.from_stdlib_socket(plain))
         self._accepted: deque[trio.SocketStream] = deque()
         """Handed out before the loop goes on, so that none is left here when the listener is closed."""
@@ -121,17 +129,36 @@ class PlainListener(trio.abc.Listener[trio.SocketStream]):
         """Accept the next connection; there is no checkpoint if it was accepted together with the previous one. Raises
         `OSError`.
         """
-        if self._accepted:
-            return self._accepted.popleft()
-        first = await self._inner.accept()
-        for _ in range(AT_ONCE - 1):
-            try:
-                accepted, _ = self._plain.accept()
-            except OSError:  # nobody waits; and what is wrong is wrong at the next call, which says so
-                break
-            accepted.setblocking(False)
-            self._accepted.append(trio.SocketStream(trio.socket.from_stdlib_socket(accepted)))
-        return first
+        while not self._accepted:
+            if self._is_ahead():
+                await trio.lowlevel.wait_readable(self._plain)
+                if self._is_ahead():
+                    await trio.sleep(LEFT_S)
+                is_left = True
+            else:
+                self._take(await self._inner.accept())
+                is_left = False
+            while len(self._accepted) < AT_ONCE and (is_left or not self._is_ahead()) and self._take_waiting():
+                pass
+        return self._accepted.popleft()
+
+    def _is_ahead(self) -> bool:
+        return self.share is not None and self.share.is_ahead()
+
+    def _take_waiting(self) -> bool:
+        """Accept a connection that waits; return whether there was one."""
+        try:
+            accepted, _ = self._plain.accept()
+        except OSError:  # nobody waits; and what is wrong is wrong at the next call, which says so
+            return False
+        accepted.setblocking(False)
+        self._take(trio.SocketStream(trio.socket.from_stdlib_socket(accepted)))
+        return True
+
+    def _take(self, stream: trio.SocketStream) -> None:
+        self._accepted.append(stream)
+        if self.share is not None:
+            self.share.add(1)
 
     async def aclose(self) -> None:
         """Close the socket that listens; connections that were accepted go on."""

@@ -34,6 +34,7 @@ from svc.http.server.connection import AnyStream, Connection
 from svc.http.server.fair_queue import KnownKeys
 from svc.http.server.listening import PlainListener, TlsListener
 from svc.http.server.messages import Application, Headers
+from svc.workers.shared_memory import ConnectionShare
 
 __all__ = ["Edge", "EdgeLimits", "EdgeStatistics", "Refuse", "addresses", "open_listeners", "serve"]
 
@@ -79,6 +80,7 @@ async def serve(  # noqa: PLR0913  all that an edge is made of
     `nursery.start` one gets the `Edge`.
     """
     shared = EdgeState(app, limits, refuse, now_ms, keys or KnownKeys(), always=always or [])
+    share = next((_plain(listener).share for listener in listeners), None)
     async with trio.open_nursery() as regulating:
         regulating.start_soon(shared.fair_queue.run)
         regulating.start_soon(shared.departures.run)
@@ -86,13 +88,15 @@ async def serve(  # noqa: PLR0913  all that an edge is made of
             async with trio.open_nursery() as accepting:
                 accepting.start_soon(
                     partial(trio.serve_listeners, handler_nursery=connections),
-                    partial(_accept, shared),
+                    partial(_accept, shared, share),
                     list(listeners),
                 )
                 task_status.started(Edge(shared, listeners))
                 await shutdown.wait()
                 shared.draining = True  # first, so that no response promises a connection that will not be there
                 accepting.cancel_scope.cancel()
+                if share is not None:
+                    share.stop()
             for connection in list(shared.connections):
                 connection.drain()
             connections.cancel_scope.deadline = trio.current_time() + limits.drain_timeout_s
@@ -100,18 +104,23 @@ async def serve(  # noqa: PLR0913  all that an edge is made of
 
 
 def open_listeners(
-    sockets: Sequence[socket.socket], *, ssl_context: ssl.SSLContext | None = None
+    sockets: Sequence[socket.socket],
+    *,
+    ssl_context: ssl.SSLContext | None = None,
+    share: ConnectionShare | None = None,
 ) -> list[PlainListener] | list[TlsListener]:
-    """Return listeners for sockets that listen already (`listening.py`); with `ssl_context` they use TLS."""
+    """Return listeners for sockets that listen already (`listening.py`); with `ssl_context` they use TLS. `share`: what
+    this worker has of their connections.
+    """
     for one in sockets:
         one.setblocking(False)
-    listeners = [PlainListener(one) for one in sockets]
+    listeners = [PlainListener(one, share) for one in sockets]
     if ssl_context is None:
         return listeners
     return [TlsListener(listener, ssl_context) for listener in listeners]
 
 
-async def _accept(shared: EdgeState, stream: AnyStream) -> None:
+async def _accept(shared: EdgeState, share: ConnectionShare | None, stream: AnyStream) -> None:
     """Serve a connection, or close it at once when there are too many and none of them can be evicted.
 
     Closing is better for operators than to stop accepting: a client or a load balancer learns at once that this
@@ -126,7 +135,12 @@ async def _accept(shared: EdgeState, stream: AnyStream) -> None:
             await Connection(shared, stream).run()
         except Exception:  # one connection that hits a fault of ours is not an off-switch for all others
             LOGGER.exception("a connection failed")
+        finally:
+            if share is not None:
+                share.add(-1)
         return
+    if share is not None:
+        share.add(-1)
     shared.counts.connections_refused += 1
     if isinstance(stream, trio.SocketStream):
         with suppress(OSError):
@@ -139,4 +153,8 @@ def addresses(listeners: Sequence[AnyListener]) -> list[Any]:
 
 
 def _socket_of(listener: AnyListener) -> trio.socket.SocketType:
-    return (listener.transport_listener if isinstance(listener, TlsListener) else listener).socket
+    return _plain(listener).socket
+
+
+def _plain(listener: AnyListener) -> PlainListener:
+    return listener.transport_listener if isinstance(listener, TlsListener) else listener

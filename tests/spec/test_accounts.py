@@ -13,7 +13,6 @@ from svc.features.inspection.visitor_rows import VisitorRows
 from svc.features.retention.sweeper import Progress, sweep
 from svc.features.rules.jobs import facts_now
 from svc.identify.tables import ACCOUNTS, EVENTS, VISITOR_IDS
-from svc.identify.velocity.counts import LONGEST_S
 from svc.identify.velocity.record import MAX_VISITORS, AccountRecord
 from svc.kernel.tenants.queries import organization
 from tests.spec.automation import Automation
@@ -21,8 +20,6 @@ from tests.spec.responses import IDENTIFY, TOO_LITTLE, assert_error, visit
 from tests.support.live import ORIGIN, Live, report
 
 pytestmark = pytest.mark.usefixtures("engine")
-
-PERIOD_MS = 1000 * LONGEST_S
 
 
 async def act(live: Live, key: str, account: str | None = None, device: int = 1, **fields: Any) -> dict[str, Any]:

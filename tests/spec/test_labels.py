@@ -18,7 +18,6 @@ from tests.support.live import Live, report
 
 pytestmark = pytest.mark.usefixtures("engine")
 
-DAY_H = 24
 FRAUD = {"label": "fraud", "label_reason": "chargeback"}
 
 

@@ -136,11 +136,10 @@ async def find_events(
     number: int,
     environments: Sequence[Environment],
     listing: Listing,
-    most: int = events.MAX_LOOKS,
 ) -> tuple[list[events.EventMatch], Resume | None]:
     """Return the same as `find_positions`, but the events there that can be read."""
     scan = partial(_scan_readable, events.EventScan(number, environments, listing))
-    most += listing.limit
+    most = events.MAX_LOOKS + listing.limit
     return await read_behind(services, scan, listing.start, listing.limit, most=most, held=turn.held)
 
 

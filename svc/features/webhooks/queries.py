@@ -51,8 +51,6 @@ from svc.kernel.values.partitions import EndpointKey
 MINUTES_PER_DAY = 24 * 60
 LEAPS, LEAP_AFTER = 16, 32
 """Over the rest of queues, in one look; rows of a queue that are read before it is leapt over."""
-ATTEMPTS_LOOKED_AT = 1000
-"""Of those about one event: nine to each of ten endpoints, and redeliveries."""
 BEYOND = b"\xff" * 16
 """Above every attempt id."""
 

@@ -164,7 +164,6 @@ def kind_of(path: Path) -> str | None:
         return "pure"  # it declares what the feature has, by name
     last = name.rsplit(".", 1)[-1].rsplit("_", 1)[-1]
     by_name = name.startswith(("svc.identify", "svc.features", "svc.kernel.access", "svc.kernel.tenants"))
-    last = {"erasure": "jobs", "retention": "jobs"}.get(last, last)
     if name not in KIND_OF and last in KINDS and by_name:
         return last
     of = (part for part in sorted(KIND_OF, key=len, reverse=True) if name == part or name.startswith(part + "."))

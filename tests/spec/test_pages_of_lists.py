@@ -154,7 +154,7 @@ async def filled(hooks: Subscriber, admin: Automation) -> Shop:
 
 def has_pages(route: Route) -> bool:
     names = [field.name for field in msgspec.structs.fields(route.query)] if route.query else []
-    answers = msgspec.structs.fields(route.response) if route.response else ()
+    answers = msgspec.structs.fields(route.answer) if route.answer else ()
     return not {"cursor", "after"}.isdisjoint(names) and "next_cursor" in {field.name for field in answers}
 
 

@@ -205,7 +205,6 @@ ROUTES: tuple[Route, ...] = (
         description=_SORTED,
         handler=list_accounts,
         query=ConsoleAccountsQuery,
-        response=ConsoleAccountsBody,
     ),
     console_route(
         operation_id="listSeenConsoleVisitors",
@@ -214,7 +213,6 @@ ROUTES: tuple[Route, ...] = (
         description=_SORTED + " Visitors that are not identifiable are left out.",
         handler=list_visitors,
         query=ConsoleVisitorsQuery,
-        response=ConsoleVisitorsBody,
     ),
     console_route(
         operation_id="getConsoleAccount",
@@ -223,7 +221,6 @@ ROUTES: tuple[Route, ...] = (
         description="What it was seen with comes from its newest 2,000 events; the newest 50 are shown.",
         handler=read_account,
         query=VisitorQuery,
-        response=ConsoleAccountBody,
         errors=("not_found",),
     ),
 )

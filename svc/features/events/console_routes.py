@@ -278,7 +278,6 @@ ROUTES: tuple[Route, ...] = (
         description="As the server API lists those of its key's environment, with the same filters and pages.",
         handler=list_events,
         query=ConsoleEventsQuery,
-        response=EventsAnswer,
         errors=("invalid_window",),
     ),
     console_route(
@@ -291,7 +290,6 @@ ROUTES: tuple[Route, ...] = (
         ),
         handler=count_matching,
         query=CountEventsQuery,
-        response=TotalBody,
         errors=("invalid_window",),
     ),
     console_route(
@@ -303,7 +301,6 @@ ROUTES: tuple[Route, ...] = (
             "about it, and the visitor's events just before and after it."
         ),
         handler=read_event,
-        response=ConsoleEventBody,
         errors=("event_not_found", "invalid_request_id"),
     ),
     console_route(

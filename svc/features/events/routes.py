@@ -349,7 +349,6 @@ ROUTES: tuple[Route, ...] = (
         handler=supplement_event,
         kinds=("public", "secret", "proxy"),
         body=SupplementBody,
-        response=SupplementAnswer,
         status=202,
         from_browsers=True,
         errors=("supplement_conflict", "invalid_supplement", "invalid_request_id", "invalid_visitor_metadata"),
@@ -376,7 +375,6 @@ ROUTES: tuple[Route, ...] = (
         ),
         handler=list_events,
         query=ListEventsQuery,
-        response=EventsAnswer,
         errors=("invalid_window",),
     ),
     _read(
@@ -390,7 +388,6 @@ ROUTES: tuple[Route, ...] = (
             "contents are not a public contract."
         ),
         handler=get_event,
-        response=EventDetailBody,
         errors=("event_not_found", "invalid_request_id"),
     ),
     _read(
@@ -407,7 +404,6 @@ ROUTES: tuple[Route, ...] = (
         ),
         handler=update_event,
         body=UpdateEventBody,
-        response=EventDetailBody,
         other_responses=((200, LabelAnswer),),
         errors=("event_not_found", "invalid_request_id"),
     ),

@@ -283,7 +283,6 @@ ROUTES: tuple[Route, ...] = (
         summary="List members",
         description="Oldest first, those that are invited or suspended among them.",
         handler=list_members,
-        response=MembersBody,
     ),
     _route(
         operation_id="inviteMember",
@@ -296,7 +295,6 @@ ROUTES: tuple[Route, ...] = (
         ),
         handler=invite_member,
         body=InviteMemberBody,
-        response=InvitedMemberBody,
         status=201,
         errors=("member_exists", "member_limit"),
     ),
@@ -311,7 +309,6 @@ ROUTES: tuple[Route, ...] = (
             "all its other sessions end."
         ),
         handler=invite_again,
-        response=InvitedMemberBody,
         errors=("member_suspended",),
     ),
     _route(
@@ -322,7 +319,6 @@ ROUTES: tuple[Route, ...] = (
         description=f"Name, role or status; in force from its next request on. {_LAST}",
         handler=update_member,
         body=UpdateMemberBody,
-        response=MemberBody,
         errors=("last_admin", "member_invited"),
     ),
     _route(
@@ -341,7 +337,6 @@ ROUTES: tuple[Route, ...] = (
         summary="Read the names of members",
         description="Of everybody in the organization, for those who assign reviews and read notes.",
         handler=read_people,
-        response=PeopleBody,
     ),
     console_route(
         kinds=(),
@@ -354,7 +349,6 @@ ROUTES: tuple[Route, ...] = (
         handler=read_invitation,
         body=ReadInvitationBody,
         example='{"token": "svc_ci_..."}',
-        response=InvitationBody,
         errors=(*KEYED, "secure_connection_required", "cross_origin_request"),
     ),
     console_route(

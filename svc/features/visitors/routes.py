@@ -367,7 +367,6 @@ ROUTES: tuple[Route, ...] = (
         ),
         handler=list_visitors,
         query=VisitorsQuery,
-        response=VisitorsBody,
     ),
     console_route(
         operation_id="getConsoleVisitor",
@@ -379,7 +378,6 @@ ROUTES: tuple[Route, ...] = (
         ),
         handler=read_visitor,
         query=VisitorQuery,
-        response=VisitorBody,
         errors=("not_found",),
     ),
 )

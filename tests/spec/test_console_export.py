@@ -100,13 +100,6 @@ async def test_what_the_list_refuses_is_refused_here(live: Live):
     assert_invalid(await console.get("/events/export", page=1), "page", "unknown_field", "query")
 
 
-@pytest.mark.slow(0.2)
-async def test_only_events_of_the_organization_are_exported(live: Live):
-    await busy(live)
-    stranger = Console(live, organization=live.new_organization())
-    assert rows_of((await stranger.get("/events/export")).text) == []
-
-
 async def test_the_entries_of_a_list_are_exported_as_they_are_imported(live: Live, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(slices, "MAX_AT_ONCE", 2)
     console = Console(live)

@@ -86,16 +86,6 @@ async def test_an_event_is_explained_by_the_rules_of_its_time(live: Live):
     assert seen["revision"] == 0, "staging has rules of its own"
 
 
-async def test_only_events_of_the_organization_are_explained(live: Live):
-    answer = await act(live, live.issue(environment="production")[1])
-    stranger = Console(live, organization=live.new_organization())
-    assert_error(await stranger.get(f"/events/{answer['request_id']}/rules"), 404, "event_not_found")
-    assert_error(await Console(live).get(f"/events/{UNKNOWN}/rules"), 404, "event_not_found")
-    assert_error(
-        await Console(live).get("/events/x/rules"), 422, "invalid_request_id", ("request_id", "invalid_value", "path")
-    )
-
-
 async def test_revisions_are_listed_newest_first_with_who_saved_them(live: Live):
     console = Console(live)
     await save(live, SECOND)

@@ -293,14 +293,6 @@ async def test_an_unknown_list_and_that_of_another_organization_are_not_there(li
     assert await values_of(other, foreign) == ["a"]
 
 
-async def test_developers_may_do_all_of_it(live: Live):
-    developer = Automation(live, "developer")
-    made = await create(developer)
-    await add(developer, made, "a")
-    assert (await developer("DELETE", f"/lists/{made}/entries", {"values": ["a"]})).status_code == 204
-    assert (await developer("DELETE", f"/lists/{made}")).status_code == 204
-
-
 # 12.1: entries
 
 

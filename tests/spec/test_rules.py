@@ -149,16 +149,6 @@ async def test_the_message_has_line_and_column_of_the_error(shop: Shop):
     assert "rules[1].condition: line 2, column 10: there is no variable or function 'visitor.idd'" in message
 
 
-async def test_only_admins_save_and_developers_may_preview(shop: Shop):
-    _, developer = shop.live.issue("management", role="developer")
-    as_developer = shop._replace(management=developer)
-    assert (await as_developer.ask("POST", "/rules/preview", json={"rules": [FIFTH]})).status_code == 200
-    assert_error(await as_developer.save(FIFTH), 403, "insufficient_role")
-    other = shop.live.new_organization()
-    path = f"/api/v1/management/organizations/{other.id}/rules"
-    assert_error(await shop.live.client.get(path, headers={"x-api-key": shop.management}), 404, "not_found")
-
-
 # 13.2: decisions
 
 

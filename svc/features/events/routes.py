@@ -30,7 +30,6 @@ from svc.http.openapi.json_schema import FORWARDED
 from svc.http.route import Call, Route, Services
 from svc.http.schema import (
     EventsAnswer,
-    EventsWindowQuery,
     LabelAnswer,
     ListEventsQuery,
     SupplementAnswer,
@@ -69,20 +68,9 @@ async def list_events(services: Services, call: Call) -> EventsAnswer | Refusal:
     """`GET /events`: a page of events of the key's own organization and environment, newest first (interface 4.2), or
     of its feed. `422 invalid_window`.
     """
-    asked, environment = asked_for(call.query), _environment(caller_of(call))
+    asked, environment = call.query.asked(), _environment(caller_of(call))
     page = page_of_feed if asked.order == "oldest" else page_of_events
     return await page(services, call, asked, environment)
-
-
-def asked_for(query: EventsWindowQuery) -> Asked:
-    """Return what a query of events asks for."""
-    return query.asked()._replace(
-        start=sent(query.start),
-        end=sent(query.end),
-        page=sent(query.page),
-        limit=query.limit,
-        cursor=sent(query.cursor),
-    )
 
 
 async def page_of_events(

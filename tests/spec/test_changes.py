@@ -23,7 +23,7 @@ from tests.spec.commands import Ran, run_beside
 from tests.spec.responses import assert_invalid, visit
 from tests.spec.test_events import EVENTS as EVENTS_PATH
 from tests.spec.test_events import get, secret_key, visits
-from tests.support.live import Live, live_service, report
+from tests.support.live import Live, live_service, report, succeeded
 
 CHANGES = "/api/v1/changes"
 HOUR_MS, HALF_HOUR_MS = 3_600_000, 1_800_000
@@ -32,9 +32,7 @@ Row = dict[str, Any]
 
 
 async def page_of(live: Live, key: str, **query: Any) -> dict[str, Any]:
-    response = await live.client.get(CHANGES, params=query, headers={"x-api-key": key})
-    assert response.status_code == 200, response.text
-    return response.json()
+    return succeeded(await live.client.get(CHANGES, params=query, headers={"x-api-key": key}))
 
 
 async def all_of(live: Live, key: str, **query: Any) -> tuple[list[Row], str]:
@@ -53,9 +51,7 @@ def said(changes: list[Row]) -> list[tuple[str, str]]:
 
 
 async def update(live: Live, key: str, request_id: str, **fields: Any) -> Row:
-    response = await live.client.patch(f"{EVENTS_PATH}/{request_id}", json=fields, headers={"x-api-key": key})
-    assert response.status_code == 200, response.text
-    return response.json()
+    return succeeded(await live.client.patch(f"{EVENTS_PATH}/{request_id}", json=fields, headers={"x-api-key": key}))
 
 
 async def erase(live: Live, subject: str, subject_id: str) -> None:

@@ -13,8 +13,7 @@ from svc.features.exports import console_routes as export
 from svc.features.exports.lines import FILE_COLUMNS
 from svc.kernel.work import slices
 from tests.spec.console import Console
-from tests.spec.responses import HEADLESS, assert_error, assert_invalid
-from tests.spec.test_account_reads import act
+from tests.spec.responses import HEADLESS, act, assert_error, assert_invalid
 from tests.support.live import Live
 
 pytestmark = pytest.mark.usefixtures("engine")

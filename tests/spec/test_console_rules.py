@@ -10,8 +10,7 @@ from svc.identify.records import RETENTION_MS
 from tests.spec.console import UNKNOWN, Console
 from tests.spec.console_browser import API
 from tests.spec.people import came_in
-from tests.spec.responses import assert_error
-from tests.spec.test_account_reads import act
+from tests.spec.responses import act, assert_error
 from tests.support.live import Live
 
 pytestmark = pytest.mark.usefixtures("engine")

@@ -15,9 +15,9 @@ from svc.features.rules.jobs import decide_event, save_rules
 from svc.features.rules.language.conditions import known
 from svc.features.rules.ruleset import Rule
 from tests.spec.commands import Run
-from tests.spec.responses import assert_error, visit
-from tests.spec.test_accounts import act, event_of
-from tests.support.live import Live, live_service, report
+from tests.spec.responses import act, assert_error, visit
+from tests.spec.test_accounts import event_of
+from tests.support.live import Live, live_service, report, succeeded
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -37,9 +37,7 @@ class Shop(NamedTuple):
         return f"/api/v1/management/organizations/{self.live.organization.id}"
 
     async def rules(self, environment: str = "live") -> dict[str, Any]:
-        response = await self.ask("GET", "/rules", params={"environment": environment})
-        assert response.status_code == 200, response.text
-        return response.json()
+        return succeeded(await self.ask("GET", "/rules", params={"environment": environment}))
 
     async def ask(self, method: str, path: str, **request: Any) -> httpx.Response:
         headers = {"x-api-key": self.management}

@@ -7,7 +7,6 @@ import hashlib
 import hmac
 import json
 import ssl
-from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from svc.http import listing
 from svc.kernel.work import slices
 from tests.spec.automation import Automation
 from tests.spec.responses import assert_error, assert_invalid, assert_request_id, nothing_stored
-from tests.spec.subscriber import COMPLETED, GONE, HOOKS, URL, Subscriber, subscribing
+from tests.spec.subscriber import COMPLETED, GONE, HOOKS, URL, Subscriber
 from tests.support.live import PUBLIC_ADDRESS, live_service
 from tests.support.receivers import DOWN, OK, Post, Request, read_request, receiver, response
 from tests.support.serving_postgresql import at_rest
@@ -33,12 +32,6 @@ DELIVERIES = "/webhook-deliveries"
 STARTED = "2026-01-01T00:00:00.000Z"
 DAYS_30_H = 30 * 24
 TIMEOUT = Attempted(None, "timeout", 10_000, None)
-
-
-@pytest.fixture
-async def hooks(tmp_path: Path) -> AsyncGenerator[Subscriber, None]:
-    async with subscribing(tmp_path) as subscriber:
-        yield subscriber
 
 
 # What is sent

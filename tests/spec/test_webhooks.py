@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +31,6 @@ EVENT_TYPES = [
     "webhook.test",
 ]
 NOBODY = "whk_" + "0" * 20
-
-
-@pytest.fixture
-async def hooks(tmp_path: Path) -> AsyncGenerator[Subscriber, None]:
-    async with subscribing(tmp_path) as subscriber:
-        yield subscriber
 
 
 # Create and list

@@ -41,7 +41,7 @@ from svc.kernel.access.credentials import digest
 from svc.kernel.access.jobs import find_invitation
 from svc.kernel.access.members import INVITATION_MS, MEMBER_PREFIX, Member, canonical_email
 from svc.kernel.access.roles import may
-from svc.kernel.access.sessions import new_token, organization_of
+from svc.kernel.access.sessions import console_url, new_token, organization_of
 from svc.kernel.access.tables import INVITATIONS
 from svc.kernel.net.origins import normalize_origin
 from svc.kernel.store.snapshot import Snapshot, Transaction
@@ -106,14 +106,9 @@ async def _invited(services: Services, call: Call, job: Callable[..., Member | R
         return invited
     return InvitedMemberBody(
         member=member_row(invited),
-        invitation_url=invitation_url(services.public_url or _origin(call), token),
+        invitation_url=console_url(services.public_url or _origin(call), token),
         expires_at=timestamp(expires_at_ms),
     )
-
-
-def invitation_url(origin: str, token: str) -> str:
-    """Return the link itself. The token is the fragment, which no browser sends and no log has."""
-    return f"{origin}/console#{token}"
 
 
 def _origin(call: Call) -> str:

@@ -197,17 +197,6 @@ async def test_changes_are_of_the_environment_and_the_organization_of_the_key(li
     assert len((await all_of(live, secret_key(live)))[0]) == 2, "any key of the environment"
 
 
-async def test_cursors_of_the_feed_and_of_changes_are_not_each_others(live: Live):
-    await visits(live, 1)
-    secret = secret_key(live)
-    live.clock.now_ms += HOLD_MS
-    _, cursor = await all_of(live, secret)
-    of_feed = (await get(live, secret, order="oldest")).json()["next_cursor"]
-    refused = await live.client.get(CHANGES, params={"after": of_feed}, headers={"x-api-key": secret})
-    assert_invalid(refused, "after", "invalid_cursor", "query")
-    assert_invalid(await get(live, secret, order="oldest", after=cursor), "after", "invalid_cursor", "query")
-
-
 @pytest.mark.parametrize(
     ("query", "field", "issue"),
     [

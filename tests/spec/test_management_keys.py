@@ -575,30 +575,3 @@ async def test_a_list_is_read_in_bounded_steps_and_is_complete(live: Live, path:
         assert [row["name"] for row in page[LIST_OF[path]]] == names[:limit]
         assert ("next_cursor" in page) == (limit < len(names))
         assert len(read) <= limit * 3 // 2 + 2 * MAX_AT_ONCE
-
-
-@PATHS
-async def test_keys_are_paged_on_request(live: Live, path: str):
-    """Decisions 2.5: the same rows in the same order, whatever is issued and revoked meanwhile."""
-    automation = Automation(live)
-    kinds = {SDK: ("public", "secret"), PROXY: ("proxy", "proxy")}[path]
-    for number in range(7):
-        live.clock.advance(seconds=0.001)
-        live.issue(kinds[number % 2], name=f"{number}")
-        live.issue(("proxy", "public")[path == PROXY], name="of the other list")
-    name = LIST_OF[path]
-    rows = await listed(automation, path)
-    assert [row["name"] for row in rows] == [f"{number}" for number in range(7)]
-    for limit in (1, 3, 6, 7, 200):
-        found, cursor = [], None
-        while cursor is not None or not found:
-            answer = (await automation("GET", f"{path}?limit={limit}" + (f"&cursor={cursor}" if cursor else ""))).json()
-            assert 1 <= len(answer[name]) <= limit
-            found += answer[name]
-            cursor = answer.get("next_cursor")
-        assert [row["id"] for row in found] == [row["id"] for row in rows]
-    first = (await automation("GET", f"{path}?limit=2")).json()
-    live.clock.advance(seconds=0.001)
-    live.issue(kinds[0], name="7")
-    rest = (await automation("GET", f"{path}?cursor={first['next_cursor']}")).json()
-    assert ([row["name"] for row in rest[name]], "next_cursor" in rest) == (["2", "3", "4", "5", "6", "7"], False)

@@ -380,22 +380,6 @@ async def page(hooks: Subscriber, query: str) -> tuple[list[str], str | None]:
     return [one["id"] for one in response["deliveries"]], response.get("next_cursor")
 
 
-@pytest.mark.slow(0.2)
-async def test_pages_are_consecutive_while_new_attempts_arrive(hooks: Subscriber):
-    """Interface 4.4: `next_cursor` is left out on the last page, also when that is full."""
-    await hooks.create()
-    await hooks.happen(6)
-    everything = [one["id"] for one in await hooks.deliveries()]
-    assert everything == sorted(everything, reverse=True)
-    seen, cursor = await page(hooks, "?limit=2")
-    while cursor is not None:
-        await hooks.happen()
-        more, cursor = await page(hooks, f"?limit=2&cursor={cursor}")
-        seen += more
-    assert seen == everything
-    assert len((await page(hooks, ""))[0]) == 8
-
-
 @pytest.mark.slow
 async def test_a_page_has_50_attempts_by_default_and_at_most_200(hooks: Subscriber):
     """Interface 4.4 and 8, decisions 8.6."""

@@ -27,7 +27,7 @@ import trio
 
 from bench.usage import read_options
 from tests.support.acknowledged import Outcome as OfIdentifications
-from tests.support.acknowledged import killed_under_load, one_of_several_killed_under_load
+from tests.support.acknowledged import killed_under_load
 from tests.support.killed import Killed
 from tests.support.killed import Outcome as OfWebhooks
 from tests.support.killed_nodes import VICTIMS, KilledNodes
@@ -58,10 +58,11 @@ def main() -> None:
 
 
 async def _identifications(directory: Path, options: argparse.Namespace) -> OfIdentifications:
+    keys = KEYS_AT_ONCE if options.workers > 1 else 0
     kills = options.kills or 300
-    if options.workers == 1:
-        return await killed_under_load(directory, options.seed, kills, _tell)
-    return await one_of_several_killed_under_load(directory, options.seed, kills, KEYS_AT_ONCE, _tell, at_random=True)
+    return await killed_under_load(
+        directory, options.seed, kills, _tell, workers=options.workers, keys=keys, at_random=True
+    )
 
 
 def _of_nodes(directory: Path, options: argparse.Namespace) -> OfNodes:

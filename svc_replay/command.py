@@ -34,8 +34,6 @@ from svc.command.output import (
 from svc.features.events.change_jobs import change_event
 from svc.features.identification.routes import IDENTIFY, read_submission, submit
 from svc.features.organizations.command import create_organization
-from svc.features.rules.comparison import Decisions
-from svc.features.weights.comparison import DEFAULT_EXAMPLES
 from svc.http.callers.caller import Caller
 from svc.http.change import change
 from svc.http.route import Call, Outcome, Services
@@ -53,6 +51,7 @@ from svc.kernel.values.fields import Platform
 from svc.kernel.values.refusals import Refusal
 from svc.serve.service import Service
 from svc.world import World
+from svc_replay.decisions import Decisions
 from svc_replay.input import Replayable, Unarchived, lines, read_line
 from svc_replay.report import (
     Backtest,
@@ -74,6 +73,7 @@ from svc_replay.store import (
     put_weights,
     rules_options,
 )
+from svc_replay.verdicts import DEFAULT_EXAMPLES
 
 T = TypeVar("T")
 

@@ -14,8 +14,6 @@ from msgspec import UNSET, UnsetType
 
 from svc.command.output import CommandError, readable
 from svc.features.organizations.bodies import SaveWeightsBody
-from svc.features.rules.comparison import NONE, DecisionComparison, RuleChange
-from svc.features.weights.comparison import ChangedVerdict, Comparison, RunComparison, RunVerdict
 from svc.features.weights.preview import LevelCounts, LevelExample, LevelMove, Preview, WeightDifference, WeightsPreview
 from svc.features.weights.routes import weights_change
 from svc.identify.events.event_row import DecisionBody
@@ -27,7 +25,9 @@ from svc.kernel.values.fields import PLATFORMS, Platform
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.values.struct_fields import sent
 from svc.kernel.values.text_files import NotTextError, decode_text
+from svc_replay.decisions import NONE, DecisionComparison, RuleChange
 from svc_replay.input import ExportedDecision, decision_of, plain_lines
+from svc_replay.verdicts import ChangedVerdict, Comparison, RunComparison, RunVerdict
 
 _SHAPE = (
     'write {"web": {"suspect_threshold": 40, "weights": {"tor": 50}}}, as for PUT .../risk-weights/{platform}, or give '

@@ -24,7 +24,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from svc.kernel.store.directory import open_directory
 from svc.kernel.store.postgresql.connection.url import StoreUrl
+from svc.world import World
 from tests.support.effort import LONG, effort
 from tests.support.postgresql import MISSING, Cluster, shared_cluster
 from tests.support.run_folder import run_folder
@@ -256,3 +258,11 @@ def no_garbage_collection() -> Iterator[None]:
     gc.disable()
     yield
     gc.enable()
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """An empty data directory."""
+    world = World.real()
+    open_directory(tmp_path / "data", world.run_sync, world.entropy).store.close()
+    return tmp_path / "data"

@@ -164,7 +164,6 @@ def kind_of(path: Path) -> str | None:
         return "pure"  # it declares what the feature has, by name
     last = name.rsplit(".", 1)[-1].rsplit("_", 1)[-1]
     by_name = name.startswith(("svc.identify", "svc.features", "svc.kernel.access", "svc.kernel.tenants"))
-    last = {"erasure": "jobs", "retention": "jobs"}.get(last, last)
     if name not in KIND_OF and last in KINDS and by_name:
         return last
     of = (part for part in sorted(KIND_OF, key=len, reverse=True) if name == part or name.startswith(part + "."))
@@ -414,7 +413,7 @@ def test_no_two_children_of_a_package_import_each_other(package: str):
 
 IN_BOTH_WAYS = {
     ("accounts", "reviews"), ("billing", "organizations"), ("events", "labels"),
-    ("labels", "reviews"), ("labels", "rules"), ("lists", "rules"), ("rules", "webhooks"),
+    ("labels", "rules"), ("lists", "rules"), ("rules", "webhooks"),
 }  # fmt: skip
 """Features that know each other: rules look lists up, and a list says which rules read it."""
 

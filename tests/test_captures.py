@@ -11,7 +11,7 @@ import pytest
 
 from bench.browsers.measure import CONTRADICTIONS, PROGRAMS, SHAPES, Shape, read_captures
 from tests.support.jsonl import read_jsonl
-from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service
+from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, succeeded
 
 pytestmark = pytest.mark.slow
 
@@ -29,9 +29,7 @@ async def post(live: Live, key: str, capture: dict[str, Any]) -> dict[str, Any]:
     own = {name: sent[name] for name in sent if name == "accept-language" or name.startswith("sec-ch-ua")}
     headers = {**own, "user-agent": capture["ua"], "x-forwarded-for": PUBLIC_ADDRESS}
     signals = {"components": capture["components"], "botd": capture["botComponents"]}
-    response = await live.identify(key, signals, headers=headers)
-    assert response.status_code == 200, response.text
-    return response.json()
+    return succeeded(await live.identify(key, signals, headers=headers))
 
 
 async def test_a_capture_repeated_at_once_gets_the_same_id_at_100(tmp_path: Path, shared_data: Path):

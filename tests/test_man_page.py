@@ -11,9 +11,9 @@ from pathlib import Path
 import click
 import pytest
 
-from svc.cli import program
 from svc.kernel.config import Config
 from svc.kernel.config_loading import NOT_SETTINGS
+from tests.test_docs import all_commands
 from tools import man_page
 
 AT_S = 1_767_225_600
@@ -26,13 +26,7 @@ SHOWN = {
 
 
 def commands() -> Iterator[tuple[str, click.Command]]:
-    def below(path: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
-        yield path, command
-        if isinstance(command, click.Group):
-            for name, inner in command.commands.items():
-                yield from below(f"{path} {name}", inner)
-
-    yield from list(below("svc", program))[1:]
+    yield from list(all_commands())[1:]
 
 
 def test_the_page_has_every_command_and_each_of_its_options():

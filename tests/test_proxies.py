@@ -21,16 +21,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from svc.features.keys.command import issue_key
-from svc.features.organizations.command import create_organization
 from svc.http.pages.app import sdk_version
-from svc.kernel.store.directory import open_directory
-from svc.world import World
 from tests.support.certificates import Files
 from tests.support.live import ORIGIN, USER_AGENT, report
 from tests.support.ports import free_port
 from tests.support.process import Served
-from tests.test_reverse_proxies import PATIENCE_S, VISITOR, await_listening, nginx_around
+from tests.test_reverse_proxies import PATIENCE_S, VISITOR, await_listening, made_data, nginx_around
 
 pytestmark = pytest.mark.slow
 
@@ -217,24 +213,12 @@ def run_event(port: int, secret: str, request_id: str) -> dict[str, Any]:
     return found
 
 
-def made_data(directory: Path) -> dict[str, str]:
-    """A data directory, and development keys in it: the address of this machine is none that production takes."""
-    world = World.real()
-    found = open_directory(directory, world.run_sync, world.entropy)
-    number = create_organization(found, world, "shop", credit=10_000_000, rate_limit=0).number
-    kinds: dict[str, dict[str, Any]] = {
-        "public": {"platforms": ("web",), "allowed_origins": (ORIGIN,)},
-        "secret": {},
-        "proxy": {},
-    }
-    issued = {
-        kind: issue_key(
-            found, world, organization=number, region="us", name=kind, kind=kind, environment="development", **fields
-        )[1]
-        for kind, fields in kinds.items()
-    }
-    found.store.close()
-    return issued
+KEYS: dict[str, dict[str, Any]] = {
+    "public": {"environment": "development", "platforms": ("web",), "allowed_origins": (ORIGIN,)},
+    "secret": {"environment": "development"},
+    "proxy": {"environment": "development"},
+}
+"""Of development: the address of this machine is none that production takes."""
 
 
 class Behind(NamedTuple):
@@ -249,7 +233,7 @@ class Behind(NamedTuple):
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Generator[Behind]:
     folder = tmp_path_factory.mktemp("service")
-    keys = made_data(folder / "data")
+    keys = made_data(folder / "data", **KEYS)
     files = Files(folder)
     files.authority.cert_pem.write_to_path(str(folder / "authority.pem"))
     (folder / "svc-proxy-key").write_text(f"~^svc_pk_ {keys['proxy']};\n")

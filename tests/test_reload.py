@@ -14,21 +14,12 @@ import pytest
 
 from svc.cli.serve.reload import WHILE_RUNNING
 from svc.kernel.config import Config
-from svc.kernel.store.directory import open_directory
-from svc.world import World
 from tests.support.certificates import Files
 from tests.support.process import Served
 
 pytestmark = pytest.mark.slow(5)
 
 PATIENCE_S = 20
-
-
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    world = World.real()
-    open_directory(tmp_path / "data", world.run_sync, world.entropy).store.close()
-    return tmp_path / "data"
 
 
 @pytest.fixture

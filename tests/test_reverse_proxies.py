@@ -174,23 +174,25 @@ def send(
     return response.status, {name.lower(): value for name, value in response.getheaders()}, json.loads(response.read())
 
 
-def made_data(directory: Path) -> dict[str, str]:
-    """A data directory, and the keys in it."""
+def made_data(directory: Path, **kinds: dict[str, Any]) -> dict[str, str]:
+    """A data directory, and the keys in it, by name: what each is made of beside its kind, which is else the name."""
     world = World.real()
     found = open_directory(directory, world.run_sync, world.entropy)
     number = create_organization(found, world, "shop", credit=10_000_000, rate_limit=0).number
-    kinds: dict[str, dict[str, Any]] = {
-        "public": {"environment": "production", "platforms": ("web",), "allowed_origins": (ORIGIN,)},
-        "secret": {"environment": "production"},
-        "development": {"kind": "secret", "environment": "development"},
-        "management": {"environment": None, "role": "developer"},
-    }
     issued = {
         name: issue_key(found, world, organization=number, region="us", name=name, **{"kind": name, **fields})[1]
         for name, fields in kinds.items()
     }
     found.store.close()
     return issued
+
+
+KEYS: dict[str, dict[str, Any]] = {
+    "public": {"environment": "production", "platforms": ("web",), "allowed_origins": (ORIGIN,)},
+    "secret": {"environment": "production"},
+    "development": {"kind": "secret", "environment": "development"},
+    "management": {"environment": None, "role": "developer"},
+}
 
 
 @pytest.fixture(scope="module", params=sorted(TRIED))
@@ -200,7 +202,7 @@ def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         pytest.skip(f"{request.param} is not installed")
     folder = tmp_path_factory.mktemp(request.param)
     files = Files(folder)
-    keys = made_data(folder / "data")
+    keys = made_data(folder / "data", **KEYS)
     server = Served(folder / "data", SVC_CONNECTION_OS_HEADER="x-connection-os")
     port = free_port()
     here = proxy.here(files, port, server.port)

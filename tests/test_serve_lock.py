@@ -21,13 +21,6 @@ from tests.support.process import PROGRAM, Served, run
 NOW_MS = 1_780_000_000_000
 
 
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    world = World.real()
-    open_directory(tmp_path / "data", world.run_sync, world.entropy).store.close()
-    return tmp_path / "data"
-
-
 def held(data: Path, **options):
     return sole_process(data, "svc test", lambda: NOW_MS, reason="for a test", **options)
 

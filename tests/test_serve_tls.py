@@ -14,8 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from svc.kernel.store.directory import open_directory
-from svc.world import World
 from tests.support.certificates import Files
 from tests.support.process import Served, run
 
@@ -27,13 +25,6 @@ PATIENCE_S = 20
 @pytest.fixture
 def files(tmp_path: Path) -> Files:
     return Files(tmp_path)
-
-
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    world = World.real()
-    open_directory(tmp_path / "data", world.run_sync, world.entropy).store.close()
-    return tmp_path / "data"
 
 
 def settings(files: Files) -> dict[str, str]:

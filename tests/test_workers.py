@@ -19,21 +19,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc.http.server.listening import inherited_sockets
-from svc.kernel.store.directory import open_directory
 from svc.workers.parent import FIRST_PAUSE_S, GOOD_AFTER_S, LONGEST_PAUSE_S, failures_after, pause_s
 from svc.workers.pulse import PulseBoard
-from svc.world import World
 from tests.support.certificates import Files
 from tests.support.process import PROGRAM, Served, finish, leader_of, run
 
 TWO = {"SVC_WORKERS": "2"}
-
-
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    world = World.real()
-    open_directory(tmp_path / "data", world.run_sync, world.entropy).store.close()
-    return tmp_path / "data"
 
 
 @contextmanager

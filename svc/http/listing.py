@@ -65,7 +65,6 @@ async def read_page(
     *,
     limit: int = DEFAULT_LIMIT,
     most: int | None = None,
-    held: Held = nullcontext,
 ) -> Page[R] | Refusal:
     """Return the page that a query asks for, of `limit` rows where it names no limit; the first one is behind `start`.
     `422` (`invalid_cursor`).
@@ -74,7 +73,7 @@ async def read_page(
     if behind is None:
         return invalid("cursor", "invalid_cursor", "query")
     asked = limit if query.limit is UNSET else query.limit
-    found, resume = await read_behind(services, scan, behind, asked, most=most, held=held)
+    found, resume = await read_behind(services, scan, behind, asked, most=most)
     return Page(tuple(found), UNSET if resume is None else cursors.write(resume))
 
 

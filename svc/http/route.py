@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, TypeVar, cast
+from typing import Any, Literal, NamedTuple, TypeVar, cast, get_args, get_type_hints
 from uuid import UUID
 
 import msgspec
@@ -227,7 +227,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     body_required: bool = True
     """Whether it may not be left out; one that is left out is `{}`."""
     response: type[msgspec.Struct] | None = None
-    """Of the response of `status`; `None` = it has no body."""
+    """Body of the response of `status`, where the annotation of the handler does not say it."""
     media_type: str = ""
     """Of a response that is not JSON, several with a comma between; empty where `response` says it, or where there is
     no body.
@@ -262,6 +262,17 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
         }
         implied = (*(KEYED if self.kinds else ()), *(code for code, follows in following.items() if follows))
         return tuple(dict.fromkeys((*implied, *self.errors, *EVERY_ROUTE)))
+
+    @property
+    def answer(self) -> type[msgspec.Struct] | None:
+        """Return the body of the response of `status`: `response`, else the one that the handler is annotated to
+        return; `None` if it has none.
+        """
+        if self.response is not None or isinstance(self.handler, partial):
+            return self.response
+        returned = get_type_hints(self.handler)["return"]
+        kinds = [kind for kind in get_args(returned) or (returned,) if isinstance(kind, type)]
+        return next((kind for kind in kinds if issubclass(kind, msgspec.Struct) and kind is not Refusal), None)
 
     @property
     def documented_path(self) -> str:

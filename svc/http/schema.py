@@ -46,7 +46,7 @@ from svc.kernel.values.fields import (
     or_else,
 )
 from svc.kernel.values.refusals import Issue, Location, Refusal, catalogue
-from svc.kernel.values.struct_fields import body_of, sent
+from svc.kernel.values.struct_fields import body_of
 
 Name64 = Annotated[str, Meta(min_length=1, max_length=64)]
 PageNumber = Annotated[int, about("Which page, from 1.", 1)]
@@ -193,9 +193,8 @@ class FiltersQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     ) = UNSET
 
     def asked(self) -> Asked:
-        """Return the filters as they were sent."""
-        values = msgspec.structs.asdict(self)
-        return Asked(**{name: values[name] for name in FiltersQuery.__struct_fields__ if values[name] is not UNSET})
+        """Return the parameters as they were sent."""
+        return Asked(**{name: value for name in Asked._fields if (value := getattr(self, name, UNSET)) is not UNSET})
 
 
 class EventsWindowQuery(FiltersQuery, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -232,10 +231,6 @@ class ListEventsQuery(EventsWindowQuery, frozen=True, forbid_unknown_fields=True
         ]
         | UnsetType
     ) = UNSET
-
-    def asked(self) -> Asked:
-        """Return the filters, the order and the cursor of the feed as they were sent."""
-        return super().asked()._replace(order=sent(self.order), after=sent(self.after))
 
 
 class TotalBody(msgspec.Struct, frozen=True, kw_only=True):

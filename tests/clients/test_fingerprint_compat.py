@@ -17,7 +17,7 @@ import pytest
 from svc.identify.scoring.signals import CATALOGUE
 from tests.clients.fingerprint import Compatible, changed, installed
 from tests.spec.responses import BROWSER, DRIVEN, HEADLESS, TOO_LITTLE
-from tests.support.live import PUBLIC_ADDRESS, Live, live_service, mistyped, report
+from tests.support.live import PUBLIC_ADDRESS, Live, live_service, mistyped, report, succeeded
 from tests.support.ports import free_port
 from tools.fingerprint_compat import PACKAGE
 from tools.web import WEB
@@ -299,9 +299,7 @@ async def identified(
 ) -> dict[str, Any]:
     """With an address that has network facts."""
     sent = {**headers, "x-forwarded-for": PUBLIC_ADDRESS}
-    response = await live.identify(live.issue()[1], signals, headers=sent, **body)
-    assert response.status_code == 200, response.text
-    return response.json()
+    return succeeded(await live.identify(live.issue()[1], signals, headers=sent, **body))
 
 
 async def test_an_event_has_the_form_of_the_server_api(compat: Compatible, tmp_path: Path):

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.change_kills import ChangeKills
-from tests.support.feed_kills import FeedKills, Outcome
-from tests.support.postgresql import MISSING, Cluster, programs
-from tests.support.process import Served, run_json
+from tests.support.feed_kills import FeedKills, Outcome, killed_on_nodes, killed_on_workers
+from tests.support.postgresql import MISSING, programs
 
 KILLS = 8
 PAUSE_S = 0.05
@@ -31,15 +30,7 @@ KINDS = pytest.mark.parametrize("kind", [FeedKills, ChangeKills])
 @pytest.mark.slow(12)
 @pytest.mark.one_case("deaths while sending")
 def test_on_two_workers(tmp_path: Path, crash_seed: int, kind: type[FeedKills]):
-    data = tmp_path / "data"
-    run_json("org", "create", "first", "--data", str(data))
-    server = Served(data, SVC_WORKERS="2")
-    workers = server.workers()
-    try:
-        server.wait_until_said("serving", 2)
-        assert_each_once(kind(data, [server.port], crash_seed, PAUSE_S).run(KILLS))
-    finally:
-        server.kill_all(workers)
+    assert_each_once(killed_on_workers(kind, tmp_path / "data", KILLS, crash_seed, PAUSE_S))
 
 
 @pytest.mark.skipif(programs() is None, reason=MISSING)
@@ -47,17 +38,4 @@ def test_on_two_workers(tmp_path: Path, crash_seed: int, kind: type[FeedKills]):
 @pytest.mark.slow(15)
 @pytest.mark.one_case("deaths while sending")
 def test_on_two_nodes(tmp_path: Path, crash_seed: int, kind: type[FeedKills]):
-    cluster = Cluster()
-    try:
-        with cluster.database() as database:
-            data, url = tmp_path / "data", str(cluster.url(database))
-            run_json("org", "create", "first", "--data", str(data), SVC_STORE=url)
-            nodes = [Served(data, SVC_STORE=url) for _ in range(2)]
-            try:
-                ports = [node.port for node in nodes]
-                assert_each_once(kind(data, ports, crash_seed, PAUSE_S, SVC_STORE=url).run(KILLS))
-            finally:
-                for node in nodes:
-                    node.kill()
-    finally:
-        cluster.close()
+    assert_each_once(killed_on_nodes(kind, tmp_path / "data", KILLS, crash_seed, PAUSE_S))

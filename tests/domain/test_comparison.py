@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from svc.features.weights.comparison import Comparison, RunVerdict
+from svc_replay.verdicts import Comparison, RunVerdict
 
 
 def verdict(visitor: str, *signals: tuple[str, int], new: bool = False, level: str = "low") -> RunVerdict:

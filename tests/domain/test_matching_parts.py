@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -44,25 +46,19 @@ from tests.domain.matching_world import (
 u8, u16, u32, u64 = (st.integers(0, 2**bits - 1) for bits in (8, 16, 32, 64))
 
 even64 = u64.map(lambda value: value & ~1)
-unsigned_tokens = st.builds(
-    Token,
-    hash=even64,
-    origin=u32,
-    first_s=u32,
-    last_s=u32,
-    probation=u8,
-    came_back=st.booleans(),
-    private=st.booleans(),
-)
+token_parts: dict[str, Any] = {
+    "hash": even64,
+    "origin": u32,
+    "first_s": u32,
+    "last_s": u32,
+    "probation": u8,
+    "came_back": st.booleans(),
+    "private": st.booleans(),
+}
+unsigned_tokens = st.builds(Token, **token_parts)
 signed_tokens = st.builds(
     Token,
-    hash=even64,
-    origin=u32,
-    first_s=u32,
-    last_s=u32,
-    probation=u8,
-    came_back=st.booleans(),
-    private=st.booleans(),
+    **token_parts,
     key=st.integers(1, 2**64 - 1),
     key_s=u32,
     key_probation=st.none() | st.builds(KeyProbation, address=u32, day=u16, at_home=u8, anywhere=u8),

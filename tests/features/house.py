@@ -190,7 +190,7 @@ class House:
         await self._say()
         for row in (await self.do("listReviews"))["reviews"]:
             names["review_id"] = row["id"]
-        await self._make_the_rest()
+        await self.make_the_rest()
         for operation in ("saveOrganizationRiskWeights", "saveSdkKeyRiskWeights"):
             await self.do(operation)
         await trio.testing.wait_all_tasks_blocked()
@@ -219,7 +219,7 @@ class House:
                 note = await self.do(f"create{whose}Note", {"text": f"{mark} called: {own}, {other}"})
                 names[f"{whose.lower()}_note"] = note["id"]
 
-    async def _make_the_rest(self) -> None:
+    async def make_the_rest(self) -> None:
         """Make whatever else a path names, of both visitors, where a route makes one and responds with its id."""
         makes = {route.path: route for route in ROUTES if route.method == "POST" and route.status == 201}
         for route in ROUTES:

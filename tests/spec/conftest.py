@@ -22,6 +22,7 @@ import structlog
 from svc.features.retention import sweeper
 from tests.conftest import seed_of
 from tests.spec.commands import Run, runner
+from tests.spec.subscriber import Subscriber, subscribing
 from tests.support import live as live_services
 from tests.support.effort import LONG
 from tests.support.every_engine import ENGINES
@@ -101,6 +102,18 @@ def databases(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 async def live(tmp_path: Path, engine: str) -> AsyncGenerator[Live, None]:
     async with live_service(tmp_path) as running:
         yield running
+
+
+@pytest.fixture
+async def keys(live: Live) -> tuple[str, str]:
+    """A public key and a secret key of production."""
+    return live.issue(environment="production")[1], live.issue("secret", "production")[1]
+
+
+@pytest.fixture
+async def hooks(tmp_path: Path) -> AsyncGenerator[Subscriber, None]:
+    async with subscribing(tmp_path) as subscriber:
+        yield subscriber
 
 
 @pytest.fixture

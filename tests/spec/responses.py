@@ -14,7 +14,7 @@ import httpx
 from svc.identify.tables import LAST_LOOKS, RETENTION_PASSES
 from svc.kernel.access.tables import KEYS
 from svc.kernel.tenants.tables import ORGANIZATIONS
-from tests.support.live import PUBLIC_ADDRESS, SCRIPTED, USER_AGENT, Live, report
+from tests.support.live import PUBLIC_ADDRESS, SCRIPTED, USER_AGENT, Live, report, succeeded
 
 IDENTIFY = "/api/v1/identify"
 BROWSER = {**SCRIPTED, "user-agent": USER_AGENT, "x-forwarded-for": PUBLIC_ADDRESS}
@@ -35,6 +35,13 @@ async def visit(live: Live, key: str, signals: Any = None, **given: Any) -> http
     """One identification of an ordinary browser at a public address; `given` as of `Live.identify`."""
     headers = {**BROWSER, **given.pop("headers", {})}
     return await live.identify(key, signals, headers=headers, **given)
+
+
+async def act(live: Live, key: str, account: str | None = None, device: int = 1, **given: Any) -> dict[str, Any]:
+    """One identification of a browser with a token of its own, for an account; `signals` are added to its report."""
+    named = {} if account is None else {"account_id": account}
+    signals = report(device) | {"client_token": f"the browser {device}"} | given.pop("signals", {})
+    return succeeded(await visit(live, key, signals, **named, **given))
 
 
 async def forward(live: Live, key: str, headers: Mapping[str, str], **given: Any) -> httpx.Response:

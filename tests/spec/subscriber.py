@@ -19,7 +19,7 @@ from svc.features.webhooks.queries import queues_with_work
 from svc.features.webhooks.records import Attempted
 from svc.kernel.values.partitions import EndpointKey
 from tests.spec.automation import Automation
-from tests.support.live import PUBLIC_ADDRESS, Live, live_service
+from tests.support.live import PUBLIC_ADDRESS, Live, live_service, succeeded
 from tests.support.receivers import OK, Post, Receivers, always
 from tests.support.serving_postgresql import at_rest
 from tests.support.worlds import HeldThreads
@@ -82,9 +82,7 @@ class Subscriber(Automation):
         return next(endpoint for endpoint in await self.listed() if endpoint["id"] == endpoint_id)
 
     async def deliveries(self, query: str = "") -> list[dict[str, Any]]:
-        response = await self("GET", f"/webhook-deliveries{query}")
-        assert response.status_code == 200, response.text
-        return response.json()["deliveries"]
+        return succeeded(await self("GET", f"/webhook-deliveries{query}"))["deliveries"]
 
     async def happen(self, count: int = 1, key: str | None = None) -> list[Post]:
         """So many identifications; what arrives because of them."""

@@ -13,31 +13,17 @@ from svc.features.inspection.visitor_rows import VisitorRows
 from svc.features.retention.sweeper import Progress, sweep
 from svc.features.rules.jobs import facts_now
 from svc.identify.tables import ACCOUNTS, EVENTS, VISITOR_IDS
-from svc.identify.velocity.counts import LONGEST_S
 from svc.identify.velocity.record import MAX_VISITORS, AccountRecord
 from svc.kernel.tenants.queries import organization
 from tests.spec.automation import Automation
-from tests.spec.responses import IDENTIFY, TOO_LITTLE, assert_error, visit
-from tests.support.live import ORIGIN, Live, report
+from tests.spec.responses import IDENTIFY, TOO_LITTLE, act, assert_error, visit
+from tests.support.live import ORIGIN, Live, report, succeeded
 
 pytestmark = pytest.mark.usefixtures("engine")
 
-PERIOD_MS = 1000 * LONGEST_S
-
-
-async def act(live: Live, key: str, account: str | None = None, device: int = 1, **fields: Any) -> dict[str, Any]:
-    """One identification of a browser with a token of its own, for an account."""
-    named = {} if account is None else {"account_id": account}
-    signals = report(device) | {"client_token": f"the browser {device}"}
-    response = await visit(live, key, signals, **named, **fields)
-    assert response.status_code == 200, response.text
-    return response.json()
-
 
 async def event_of(live: Live, secret: str, answer: dict[str, Any]) -> dict[str, Any]:
-    response = await live.client.get(f"/api/v1/events/{answer['request_id']}", headers={"x-api-key": secret})
-    assert response.status_code == 200, response.text
-    return response.json()
+    return succeeded(await live.client.get(f"/api/v1/events/{answer['request_id']}", headers={"x-api-key": secret}))
 
 
 async def patch(live: Live, secret: str, answer: dict[str, Any], **fields: Any) -> Any:
@@ -52,12 +38,6 @@ def records(live: Live) -> list[AccountRecord]:
 
 def fired(event: dict[str, Any]) -> set[str]:
     return {signal["signal"] for signal in event["signals"] if signal["group"] == "account"}
-
-
-@pytest.fixture
-async def keys(live: Live) -> tuple[str, str]:
-    """A public key and a secret key of production."""
-    return live.issue(environment="production")[1], live.issue("secret", "production")[1]
 
 
 # 11.1: what is sent
@@ -416,9 +396,7 @@ async def test_a_sign_up_is_no_row_of_accounts_and_is_found_by_min_accounts(live
     await act(live, public, device=2)
 
     async def read(path: str, **query: Any) -> Any:
-        response = await live.client.get(f"/api/v1/{path}", params=query, headers={"x-api-key": secret})
-        assert response.status_code == 200, response.text
-        return response.json()
+        return succeeded(await live.client.get(f"/api/v1/{path}", params=query, headers={"x-api-key": secret}))
 
     visitor = await read(f"visitors/{answer['visitor_id']}")
     assert (visitor["velocity"]["accounts"]["30d"], visitor["accounts"]) == (3, [])

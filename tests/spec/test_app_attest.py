@@ -21,7 +21,7 @@ from tests.domain.apple_world import APP, DEVELOPMENT, EXTENSIONS_OF_IOS_27, Dev
 from tests.domain.test_report_native import iphone
 from tests.spec.automation import Automation
 from tests.spec.test_retention import swept
-from tests.support.live import PUBLIC_ADDRESS, Live, live_service
+from tests.support.live import PUBLIC_ADDRESS, Live, live_service, succeeded
 
 IOS = {"x-svc-sdk-platform": "ios"}
 OTHER_APP = "A1B2C3D4E5.com.example.till"
@@ -57,9 +57,7 @@ async def identify(live: Live, key: str, attestation: Any = None, phone: int = 1
     signals = iphone(device=device, cores=4 + 2 * phone, disk_gb=100.3 + phone, timezone="Europe/London")
     signals |= {} if attestation is None else {"attestation": attestation}
     headers = {"x-forwarded-for": PUBLIC_ADDRESS, "user-agent": "Shop/5 CFNetwork/3826.600.41 Darwin/26.0.0"}
-    response = await live.identify(key, signals, origin=None, sdk={"platform": "ios"}, headers=headers)
-    assert response.status_code == 200, response.text
-    return response.json()
+    return succeeded(await live.identify(key, signals, origin=None, sdk={"platform": "ios"}, headers=headers))
 
 
 async def evidence(live: Live, key: str, attestation: Any, phone: int = 1) -> tuple[str, ...]:

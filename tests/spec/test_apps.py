@@ -18,7 +18,7 @@ from svc.identify.scoring.weights import StoredWeights, WeightsChange
 from svc.identify.tables import WEIGHTS
 from svc.kernel.values.fields import Platform
 from tests.spec.responses import IDENTIFY
-from tests.support.live import PUBLIC_ADDRESS, Live
+from tests.support.live import PUBLIC_ADDRESS, Live, succeeded
 
 AGENTS: dict[Platform, str] = {"android": "okhttp/4.12.0", "ios": "Shop/42 CFNetwork/1494.0.7 Darwin/23.4.0"}
 NEW_FLAGS = [
@@ -67,9 +67,7 @@ class App:
             "x-forwarded-for": address,
         }
         body = {"sdk": {"platform": sdk or self.platform}, "signals": app_report(self.platform, **changes)}
-        response = await self.live.client.post(IDENTIFY, json=body, headers=headers)
-        assert response.status_code == 200, response.text
-        return response.json()
+        return succeeded(await self.live.client.post(IDENTIFY, json=body, headers=headers))
 
     def weigh(self, **weights: int) -> None:
         """Give signals a weight of the organization's own."""

@@ -24,7 +24,7 @@ from svc.kernel.store.store import StoreFullError
 from svc.serve.service_parts import read_trust
 from tests.domain.attestation_world import APP, SIGNER, attested, batch, chain, described, leaf, root
 from tests.spec.responses import TIMESTAMP, assert_error, assert_request_id, nothing_stored
-from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report
+from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report, succeeded
 from tests.support.worlds import EPOCH_MS
 
 CHALLENGE = "/api/v1/attestation/challenge"
@@ -44,18 +44,14 @@ async def ask(live: Live, key: str, headers: dict[str, str] = ANDROID) -> httpx.
 
 
 async def challenge_of(live: Live, key: str) -> str:
-    response = await ask(live, key)
-    assert response.status_code == 200, response.text
-    return response.json()["challenge"]
+    return succeeded(await ask(live, key))["challenge"]
 
 
 async def identify(live: Live, key: str, attestation: Any = None, **headers: str) -> dict[str, Any]:
     """The answer to a phone's report."""
     signals = PHONE if attestation is None else {**PHONE, "attestation": attestation}
     headers = {"x-forwarded-for": PUBLIC_ADDRESS} | {name.replace("_", "-"): text for name, text in headers.items()}
-    response = await live.identify(key, signals, origin=None, sdk={"platform": "android"}, headers=headers)
-    assert response.status_code == 200, response.text
-    return response.json()
+    return succeeded(await live.identify(key, signals, origin=None, sdk={"platform": "android"}, headers=headers))
 
 
 def failed(answer: dict[str, Any]) -> list[dict[str, Any]]:

@@ -18,9 +18,7 @@ import pytest
 import trio
 
 from svc.cli import program
-from svc.features.erasure import visitors
 from svc.kernel.access.audit import WITHHELD
-from svc.kernel.store.steps import STEP_ROWS
 from svc.kernel.values.timestamps import timestamp
 from svc.world import World
 from tests.spec.automation import Automation
@@ -265,16 +263,6 @@ def test_a_record_contains_the_requested_values_and_the_target(scene: Scene):
         "allowed_origins": ["https://shop.example"],
     }
     assert revoked["change"] == {}
-
-
-def test_an_erasure_in_many_steps_is_one_record_with_only_the_id(scene: Scene, monkeypatch: pytest.MonkeyPatch):
-    """Decisions 7.6: as over HTTP."""
-    monkeypatch.setattr(visitors, "EVENT_ROWS", STEP_ROWS)
-    visitor_id, before = scene.visitor(visits=3), scene.records()
-    assert scene.run("visitor", "erase", scene.org, visitor_id, "--yes").status == 0
-    erased, *others = scene.records()
-    assert others == before
-    assert (erased["action"], erased["subject"], erased["change"]) == ("svc visitor erase", visitor_id, {})
 
 
 def test_no_secret_printed_by_a_command_is_in_the_log(scene: Scene):

@@ -172,16 +172,6 @@ async def test_a_body_without_a_window_is_refused(live: Live, body: dict[str, An
     assert (await browser.visit())["proven"] is True
 
 
-async def test_developers_and_other_organizations_revoke_nothing(live: Live):
-    incident, browser = moment(live), Browser(live)
-    await browser.days(2)
-    refused = await Automation(live, "developer")("POST", "/browser-keys/revoke", {"from": incident})
-    assert_error(refused, 403, "insufficient_role")
-    other = Automation(live, organization=live.new_organization())
-    assert counted((await other("POST", "/browser-keys/revoke", {"from": incident})).json()) == (0, 0)
-    assert (await browser.visit())["proven"] is True
-
-
 @pytest.mark.slow(0.2)
 async def test_the_command_revokes_beside_the_service(live: Live):
     incident, browser = moment(live), Browser(live)

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from svc.features.erasure import organizations as removal
-from tests.spec.automation import Automation
-from tests.spec.console import UNKNOWN, Console
+from tests.spec.console import Console
 from tests.spec.responses import DRIVEN, assert_error, visit
 from tests.spec.subscriber import COMPLETED, subscribing
 from tests.support.live import ORIGIN, Live, report
@@ -99,23 +98,6 @@ async def test_its_webhook_attempts_are_listed_newest_first(tmp_path: Path):
         assert len(deliveries) == 6
         assert [row["id"] for row in deliveries] == sorted((row["id"] for row in deliveries), reverse=True)
         assert len((await console.seen(f"/events/{other}"))["deliveries"]) == 2
-
-
-async def test_data_of_another_organization_is_not_found(live: Live):
-    stranger = Console(live, "admin", live.new_organization())
-    _, public = live.issue()
-    request_id = await identified(live, public)
-    message = assert_error(await stranger.get(f"/events/{request_id}"), 404, "event_not_found")
-    assert message == assert_error(await stranger.get(f"/events/{UNKNOWN}"), 404, "event_not_found")
-    assert "organization" in message
-
-
-async def test_an_event_of_an_erased_visitor_is_not_found(live: Live):
-    admin, console, (_, public) = Automation(live), Console(live), live.issue()
-    request_id = await identified(live, public)
-    visitor_id = (await console.seen(f"/events/{request_id}"))["event"]["visitor_id"]
-    assert (await admin("DELETE", f"/visitors/{visitor_id}")).status_code == 204
-    assert_error(await console.get(f"/events/{request_id}"), 404, "event_not_found")
 
 
 async def test_an_event_without_a_document_is_shown_without_it(live: Live):

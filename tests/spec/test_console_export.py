@@ -13,8 +13,7 @@ from svc.features.exports import console_routes as export
 from svc.features.exports.lines import FILE_COLUMNS
 from svc.kernel.work import slices
 from tests.spec.console import Console
-from tests.spec.responses import HEADLESS, assert_error, assert_invalid
-from tests.spec.test_account_reads import act
+from tests.spec.responses import HEADLESS, act, assert_error, assert_invalid
 from tests.support.live import Live
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -98,13 +97,6 @@ async def test_what_the_list_refuses_is_refused_here(live: Live):
     assert_invalid(await console.get("/events/export", country="GBR"), "country", "invalid_value", "query")
     assert_invalid(await console.get("/events/export", format="xlsx"), "format", "invalid_value", "query")
     assert_invalid(await console.get("/events/export", page=1), "page", "unknown_field", "query")
-
-
-@pytest.mark.slow(0.2)
-async def test_only_events_of_the_organization_are_exported(live: Live):
-    await busy(live)
-    stranger = Console(live, organization=live.new_organization())
-    assert rows_of((await stranger.get("/events/export")).text) == []
 
 
 async def test_the_entries_of_a_list_are_exported_as_they_are_imported(live: Live, monkeypatch: pytest.MonkeyPatch):

@@ -14,7 +14,7 @@ from svc.kernel.work import slices
 from tests.spec.automation import Automation
 from tests.spec.console import Console
 from tests.spec.responses import DRIVEN, HEADLESS, PROGRAM, assert_error, nothing_stored, visit
-from tests.support.live import Live, report
+from tests.support.live import Live, report, succeeded
 
 
 async def traffic(live: Live, public: str, first: int = 1, **given: Any) -> list[dict[str, Any]]:
@@ -43,9 +43,7 @@ def levels(answers: list[dict[str, Any]]) -> dict[str, int]:
 
 
 async def asked(console: Console, **body: Any) -> dict[str, Any]:
-    response = await console.post("/weights/preview", {"platform": "web", "environment": "development", **body})
-    assert response.status_code == 200, response.text
-    return response.json()
+    return succeeded(await console.post("/weights/preview", {"platform": "web", "environment": "development", **body}))
 
 
 CHANGES = [

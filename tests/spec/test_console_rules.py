@@ -10,8 +10,7 @@ from svc.identify.records import RETENTION_MS
 from tests.spec.console import UNKNOWN, Console
 from tests.spec.console_browser import API
 from tests.spec.people import came_in
-from tests.spec.responses import assert_error
-from tests.spec.test_account_reads import act
+from tests.spec.responses import act, assert_error
 from tests.support.live import Live
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -84,16 +83,6 @@ async def test_an_event_is_explained_by_the_rules_of_its_time(live: Live):
     staging = await act(live, live.issue(environment="staging")[1], "b")
     seen = await console.seen(f"/events/{staging['request_id']}/rules")
     assert seen["revision"] == 0, "staging has rules of its own"
-
-
-async def test_only_events_of_the_organization_are_explained(live: Live):
-    answer = await act(live, live.issue(environment="production")[1])
-    stranger = Console(live, organization=live.new_organization())
-    assert_error(await stranger.get(f"/events/{answer['request_id']}/rules"), 404, "event_not_found")
-    assert_error(await Console(live).get(f"/events/{UNKNOWN}/rules"), 404, "event_not_found")
-    assert_error(
-        await Console(live).get("/events/x/rules"), 422, "invalid_request_id", ("request_id", "invalid_value", "path")
-    )
 
 
 async def test_revisions_are_listed_newest_first_with_who_saved_them(live: Live):

@@ -11,8 +11,7 @@ from svc.features.accounts import console_routes as subjects
 from svc.features.accounts import link_routes as links
 from svc.kernel.work import slices
 from tests.spec.console import NOBODY, UNKNOWN, Console
-from tests.spec.responses import HEADLESS, TOO_LITTLE, assert_error, assert_invalid
-from tests.spec.test_account_reads import act
+from tests.spec.responses import HEADLESS, TOO_LITTLE, act, assert_error, assert_invalid
 from tests.support.live import Live
 
 pytestmark = pytest.mark.usefixtures("engine")

@@ -30,7 +30,7 @@ from svc.kernel.tenants.tables import LEDGER
 from tests.spec.automation import Automation
 from tests.spec.commands import Run, run_beside
 from tests.spec.responses import DRIVEN, TOO_LITTLE, assert_error, nothing_stored, visit
-from tests.support.live import ORIGIN, Live, report
+from tests.support.live import ORIGIN, Live, report, succeeded
 
 NOBODY = "AAAAAAAAAAAAAAAAAAAA"
 
@@ -41,9 +41,7 @@ def marked(mark: str, device: int = 1) -> dict[str, Any]:
 
 
 async def identified(live: Live, secret: str, signals: Any = None, **given: Any) -> dict[str, Any]:
-    response = await visit(live, secret, signals, **given)
-    assert response.status_code == 200, response.text
-    return response.json()
+    return succeeded(await visit(live, secret, signals, **given))
 
 
 async def events(live: Live, secret: str, visitor_id: str | None = None) -> list[dict[str, Any]]:

@@ -16,15 +16,13 @@ from svc.kernel.store.steps import STEP_LOOKS, STEP_ROWS
 from tests.spec.automation import Automation
 from tests.spec.commands import run_beside
 from tests.spec.responses import visit
-from tests.support.live import Live, report
+from tests.support.live import Live, report, succeeded
 
 ACCOUNT = "customer_4711"
 
 
 async def identified(live: Live, public: str, device: int = 1, **given: Any) -> str:
-    response = await visit(live, public, report(device), **given)
-    assert response.status_code == 200, response.text
-    return response.json()["visitor_id"]
+    return succeeded(await visit(live, public, report(device), **given))["visitor_id"]
 
 
 async def list_id(admin: Automation, name: str) -> str:

@@ -12,26 +12,17 @@ from svc.features.labels.queries import find_outcome
 from svc.features.labels.tables import NUMBERED_ACCOUNTS, OUTCOME_DAYS, OUTCOMES, SUBJECT_LABELS
 from svc.features.retention.sweeper import Progress, sweep
 from svc.identify.tables import EVENTS
-from tests.spec.responses import HEADLESS, TOO_LITTLE, assert_error, visit
-from tests.spec.test_accounts import act, event_of, patch
-from tests.support.live import Live, report
+from tests.spec.responses import HEADLESS, TOO_LITTLE, act, assert_error, visit
+from tests.spec.test_accounts import event_of, patch
+from tests.support.live import Live, report, succeeded
 
 pytestmark = pytest.mark.usefixtures("engine")
 
-DAY_H = 24
 FRAUD = {"label": "fraud", "label_reason": "chargeback"}
 
 
-@pytest.fixture
-async def keys(live: Live) -> tuple[str, str]:
-    """A public key and a secret key of production."""
-    return live.issue(environment="production")[1], live.issue("secret", "production")[1]
-
-
 async def subject(live: Live, secret: str, path: str) -> dict[str, Any]:
-    response = await live.client.get(f"/api/v1/{path}", headers={"x-api-key": secret})
-    assert response.status_code == 200, response.text
-    return response.json()
+    return succeeded(await live.client.get(f"/api/v1/{path}", headers={"x-api-key": secret}))
 
 
 async def after(live: Live, days: float) -> None:

@@ -14,7 +14,7 @@ from tests.spec.automation import Automation
 from tests.spec.commands import run_beside
 from tests.spec.console import Console
 from tests.spec.responses import assert_invalid, visit
-from tests.support.live import Live
+from tests.support.live import Live, succeeded
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -67,9 +67,7 @@ class Desk:
     async def save(self, rules: list[dict[str, Any]], environment: str = "live") -> dict[str, Any]:
         path = f"/rules?environment={environment}"
         revision = (await self.admin("GET", path)).json()["revision"]
-        saved = await self.admin("PUT", path, {"revision": revision, "rules": rules})
-        assert saved.status_code == 200, saved.text
-        return saved.json()
+        return succeeded(await self.admin("PUT", path, {"revision": revision, "rules": rules}))
 
     async def effects(self, environment: str = "live") -> dict[str, tuple[str, str]]:
         found = await self.console.seen("/standing", environment=environment)

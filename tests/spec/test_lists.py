@@ -28,7 +28,7 @@ from tests.spec.commands import Run, run_beside
 from tests.spec.responses import assert_error, assert_invalid, visit
 from tests.support.counted_store import CountedReads
 from tests.support.effort import effort
-from tests.support.live import PUBLIC_ADDRESS, Live, report
+from tests.support.live import PUBLIC_ADDRESS, Live, report, succeeded
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -53,15 +53,11 @@ async def create(admin: Automation, name: str = "vip", kind: str = "account") ->
 
 async def add(admin: Automation, list_id: str, *values: str, **fields: Any) -> dict[str, int]:
     body = {"entries": [{"value": value, **fields} for value in values]}
-    response = await admin("POST", f"/lists/{list_id}/entries", body)
-    assert response.status_code == 200, response.text
-    return response.json()
+    return succeeded(await admin("POST", f"/lists/{list_id}/entries", body))
 
 
 async def page(admin: Automation, list_id: str, query: str = "") -> dict[str, Any]:
-    response = await admin("GET", f"/lists/{list_id}/entries{query}")
-    assert response.status_code == 200, response.text
-    return response.json()
+    return succeeded(await admin("GET", f"/lists/{list_id}/entries{query}"))
 
 
 async def values_of(admin: Automation, list_id: str, query: str = "") -> list[str]:
@@ -235,9 +231,7 @@ async def test_an_account_is_trusted_only_where_a_backend_says_who_it_is(live: L
     async def act(key: str, device: int, account: str | None = "vip-1") -> dict[str, Any]:
         named = {} if account is None else {"account_id": account}
         signals = report(device) | {"client_token": f"{device:032x}"}
-        answer = await visit(live, key, signals, **named)
-        assert answer.status_code == 200, answer.text
-        return answer.json()
+        return succeeded(await visit(live, key, signals, **named))
 
     assert "decision" not in await act(public, 1), "anybody can write any account"
     headers = {"x-svc-visitor-ip": PUBLIC_ADDRESS, "x-api-key": secret}
@@ -291,14 +285,6 @@ async def test_an_unknown_list_and_that_of_another_organization_are_not_there(li
             ):  # fmt: skip
                 assert_error(await admin(method, f"/lists/{list_id}{path}", body), 404, "not_found")
     assert await values_of(other, foreign) == ["a"]
-
-
-async def test_developers_may_do_all_of_it(live: Live):
-    developer = Automation(live, "developer")
-    made = await create(developer)
-    await add(developer, made, "a")
-    assert (await developer("DELETE", f"/lists/{made}/entries", {"values": ["a"]})).status_code == 204
-    assert (await developer("DELETE", f"/lists/{made}")).status_code == 204
 
 
 # 12.1: entries

@@ -18,7 +18,7 @@ from jsonschema_rs import Draft202012Validator
 from msgspec import Meta, UnsetType, inspect
 
 from svc.features.refusals import CATALOGUE
-from svc.features.routes import API
+from svc.features.routes import API, ROUTES
 from svc.http.openapi import json_schema
 from svc.http.openapi.document import JSON, SCHEMES, TAGS, encode
 from svc.http.route import CONSOLE_ROOT, EVERY_ROUTE, Route
@@ -190,6 +190,12 @@ def told_by(route: Route, status: str) -> set[str]:
     return set(response_of(route, int(status))["headers"])
 
 
+def test_a_route_names_only_the_body_that_its_handler_does_not():
+    for route in ROUTES:
+        unsaid = msgspec.structs.replace(route, response=None)
+        assert route.response is None or unsaid.answer is not route.response, route.operation_id
+
+
 def test_no_description_hides_another():
     """Msgspec merges what is said around a union and inside of it, and the inner one wins."""
 
@@ -203,7 +209,7 @@ def test_no_description_hides_another():
             for inner in part:
                 yield from merged(inner, where)
 
-    kinds = {kind for route in API for kind in (route.query, route.body, route.response) if kind is not None}
+    kinds = {kind for route in API for kind in (route.query, route.body, route.answer) if kind is not None}
     assert [where for kind in kinds for where in merged(inspect.type_info(kind), kind.__name__)] == []
     around = Annotated[VisitorId | UnsetType, Meta(description="hidden")]
     assert list(merged(inspect.type_info(around), "around")) == ["around"]
@@ -227,10 +233,7 @@ def test_enumerations_of_responses_are_open_and_those_of_requests_are_closed():
 
 def response_names() -> list[str]:
     return [
-        kind.__name__
-        for route in API
-        for kind in (route.response, *(kind for _, kind in route.other_responses))
-        if kind
+        kind.__name__ for route in API for kind in (route.answer, *(kind for _, kind in route.other_responses)) if kind
     ]
 
 

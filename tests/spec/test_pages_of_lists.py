@@ -4,8 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, get_args
 
@@ -21,7 +20,7 @@ from svc.kernel.work import slices
 from tests.spec.automation import Automation
 from tests.spec.console import Console
 from tests.spec.responses import assert_invalid, visit
-from tests.spec.subscriber import COMPLETED, URL, Subscriber, subscribing
+from tests.spec.subscriber import COMPLETED, URL, Subscriber
 from tests.support.live import report
 from tests.support.serving_postgresql import at_rest
 
@@ -137,12 +136,6 @@ class Shop:
         return rows
 
 
-@pytest.fixture
-async def hooks(tmp_path: Path) -> AsyncGenerator[Subscriber, None]:
-    async with subscribing(tmp_path) as subscriber:
-        yield subscriber
-
-
 async def filled(hooks: Subscriber, admin: Automation) -> Shop:
     shop = Shop(hooks, admin)
     await shop.open()
@@ -154,7 +147,7 @@ async def filled(hooks: Subscriber, admin: Automation) -> Shop:
 
 def has_pages(route: Route) -> bool:
     names = [field.name for field in msgspec.structs.fields(route.query)] if route.query else []
-    answers = msgspec.structs.fields(route.response) if route.response else ()
+    answers = msgspec.structs.fields(route.answer) if route.answer else ()
     return not {"cursor", "after"}.isdisjoint(names) and "next_cursor" in {field.name for field in answers}
 
 

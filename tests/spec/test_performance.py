@@ -8,10 +8,10 @@ import pytest
 
 from svc.features.labels.performance import wilson
 from tests.spec.automation import Automation
-from tests.spec.responses import HEADLESS, assert_error
-from tests.spec.test_accounts import act, patch
+from tests.spec.responses import HEADLESS, act, assert_error
+from tests.spec.test_accounts import patch
 from tests.spec.test_labels import after, faults
-from tests.support.live import Live
+from tests.support.live import Live, succeeded
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -35,9 +35,7 @@ class Shop:
         return answer
 
     async def performance(self, query: str = "") -> dict[str, Any]:
-        response = await self.admin("GET", f"/performance{query}")
-        assert response.status_code == 200, response.text
-        return response.json()
+        return succeeded(await self.admin("GET", f"/performance{query}"))
 
 
 @pytest.fixture

@@ -150,20 +150,6 @@ async def test_the_same_country_or_a_device_that_is_recognized_without_its_token
         assert len(places.networks) == 2
 
 
-@pytest.mark.usefixtures("engine")
-async def test_places_are_erased_with_their_visitor(folder: Path, tmp_path: Path):
-    """Decisions 7.6."""
-    async with live_service(tmp_path, network_directory=str(folder)) as live:
-        _, key = live.issue()
-        _, management = live.issue("management")
-        answer, _ = await seen(live, key, HOME, report(), TOKEN)
-        await seen(live, key, HOME, report(2), "the token of another")
-        path = f"/api/v1/management/organizations/{live.organization.id}/visitors/{answer['visitor_id']}"
-        assert (await live.client.delete(path, headers={"x-api-key": management})).status_code == 204
-        with live.found.store.read() as snapshot:
-            assert len(list(snapshot.scan(VISITOR_PLACES))) == 1
-
-
 def test_the_constants_of_the_documentation():
     assert PLACES == 8
     assert "Chrome" in USER_AGENT

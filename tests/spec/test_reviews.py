@@ -17,11 +17,11 @@ from svc.http import listing
 from svc.kernel.store.steps import STEP_ROWS
 from tests.spec.automation import Automation
 from tests.spec.people import add_member, came_in
-from tests.spec.responses import assert_error
+from tests.spec.responses import act, assert_error
 from tests.spec.subscriber import Subscriber, subscribing
-from tests.spec.test_accounts import act, event_of
+from tests.spec.test_accounts import event_of
 from tests.spec.test_labels import after, faults
-from tests.support.live import Live
+from tests.support.live import Live, succeeded
 from tests.support.serving_postgresql import at_rest
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -46,9 +46,7 @@ class Shop:
         return await act(self.live, self.public, account, device)
 
     async def reviews(self, query: str = "") -> list[dict[str, Any]]:
-        response = await self.admin("GET", f"/reviews{query}")
-        assert response.status_code == 200, response.text
-        return response.json()["reviews"]
+        return succeeded(await self.admin("GET", f"/reviews{query}"))["reviews"]
 
     async def open(self, answer: dict[str, Any]) -> httpx.Response:
         return await self.admin("POST", "/reviews", {"request_id": answer["request_id"]})

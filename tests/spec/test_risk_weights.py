@@ -14,7 +14,7 @@ from svc.identify.tables import WEIGHTS
 from svc.kernel.values.fields import PLATFORMS
 from tests.spec.automation import Automation
 from tests.spec.responses import DRIVEN, assert_error, assert_invalid, nothing_stored, visit
-from tests.support.live import ORIGIN, Live, report
+from tests.support.live import ORIGIN, Live, report, succeeded
 
 WEIGHTS_PATH = "/risk-weights"
 SAVED = "2026-01-01T00:00:05.000Z"
@@ -44,9 +44,7 @@ def untouched(platform: str) -> dict[str, Any]:
 
 
 async def read(automation: Automation, scope: str = "") -> dict[str, Any]:
-    response = await automation("GET", scope + WEIGHTS_PATH)
-    assert response.status_code == 200, response.text
-    return response.json()
+    return succeeded(await automation("GET", scope + WEIGHTS_PATH))
 
 
 async def save(automation: Automation, scope: str = "", platform: str = "web", **body: Any) -> dict[str, Any]:

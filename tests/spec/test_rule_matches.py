@@ -32,8 +32,7 @@ from svc.world import World
 from tests.spec.automation import Automation
 from tests.spec.commands import Run
 from tests.spec.console import Console
-from tests.spec.responses import assert_invalid
-from tests.spec.test_accounts import act
+from tests.spec.responses import act, assert_invalid
 from tests.spec.test_events import get, listed, secret_key
 from tests.spec.test_filters import follow
 from tests.spec.test_parquet import parquet_rows

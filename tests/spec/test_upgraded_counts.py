@@ -32,7 +32,7 @@ from tests.spec.responses import visit
 from tests.spec.test_unreadable_events import corrupt
 from tests.spec.test_unreadable_events import svc as run_command
 from tests.store.release import RELEASED, unpack
-from tests.support.live import Live, live_service, report
+from tests.support.live import Live, live_service, report, succeeded
 from tests.support.worlds import EPOCH_MS
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -53,9 +53,7 @@ def key(live: Live) -> str:
 async def act(live: Live, key: str, device: int, account: str | None = None, address: str = "81.2.69.160") -> str:
     signals = report(device, client_token=f"the browser {device}")
     named = {} if account is None else {"account_id": account}
-    answer = await visit(live, key, signals, headers={"x-forwarded-for": address}, **named)
-    assert answer.status_code == 200, answer.text
-    return answer.json()["request_id"]
+    return succeeded(await visit(live, key, signals, headers={"x-forwarded-for": address}, **named))["request_id"]
 
 
 async def populate(live: Live, key: str) -> list[str]:
@@ -257,9 +255,7 @@ def made_at(request_id: str) -> int:
 
 
 async def read(live: Live, secret: str, path: str) -> dict[str, Any]:
-    response = await live.client.get(f"/api/v1/{path}", headers={"x-api-key": secret})
-    assert response.status_code == 200, response.text
-    return response.json()
+    return succeeded(await live.client.get(f"/api/v1/{path}", headers={"x-api-key": secret}))
 
 
 @pytest.mark.slow(0.2)

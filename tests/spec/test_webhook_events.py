@@ -100,22 +100,6 @@ async def test_an_unsuspicious_identification_sends_one_event_and_a_duplicate_no
     assert len(requests) == 2
 
 
-async def test_production_goes_to_live_endpoints_and_all_other_traffic_to_test_ones(tmp_path: Path):
-    receiver = Receiver()
-    async with live_service(tmp_path, transport=receiver) as live:
-        live_url, test_url = subscribe(live, "live"), subscribe(live, "test")
-        for environment in ("production", "staging", "development"):
-            _, secret = live.issue(environment=environment)
-            await live.identify(secret)
-        await receiver.events(3)
-        seen = sorted((url, said["environment"], said["data"]["environment"]) for url, said in receiver.said)
-    assert seen == [
-        (live_url, "live", "production"),
-        (test_url, "test", "development"),
-        (test_url, "test", "staging"),
-    ]
-
-
 async def refused_twice_over(live: Live, receiver: Receiver, key: str, **sent: Any) -> dict[str, Any]:
     """The event of the first of two refusals alike."""
     before = len(receiver.said)

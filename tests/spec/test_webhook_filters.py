@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
 from functools import partial
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -22,7 +20,7 @@ from svc.identify.tables import EVENTS
 from svc.kernel.tenants.queries import organization
 from svc.kernel.values.ids import DAY_MS, HOUR_MS
 from tests.spec.responses import assert_error, assert_invalid, nothing_stored
-from tests.spec.subscriber import COMPLETED, URL, Subscriber, subscribing
+from tests.spec.subscriber import COMPLETED, URL, Subscriber
 from tests.support.live import report
 from tests.support.receivers import DOWN, OK, Post
 from tests.support.serving_postgresql import at_rest
@@ -31,12 +29,6 @@ pytestmark = pytest.mark.usefixtures("engine")
 
 SUSPICIOUS = {**report(), "webdriver": True}
 OTHERS: list[EventType] = [event_type for event_type in EVENT_TYPES if event_type not in FILTERED]
-
-
-@pytest.fixture
-async def hooks(tmp_path: Path) -> AsyncGenerator[Subscriber, None]:
-    async with subscribing(tmp_path) as subscriber:
-        yield subscriber
 
 
 async def identified(hooks: Subscriber, signals: Any = None, **fields: Any) -> list[Post]:

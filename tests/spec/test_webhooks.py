@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +31,6 @@ EVENT_TYPES = [
     "webhook.test",
 ]
 NOBODY = "whk_" + "0" * 20
-
-
-@pytest.fixture
-async def hooks(tmp_path: Path) -> AsyncGenerator[Subscriber, None]:
-    async with subscribing(tmp_path) as subscriber:
-        yield subscriber
 
 
 # Create and list
@@ -332,28 +325,6 @@ async def test_a_deleted_endpoint_is_not_found(hooks: Subscriber):
     assert (response.status_code, response.content) == (204, b"")
     assert [endpoint["id"] for endpoint in await hooks.listed()] == [kept]
     assert_error(await hooks("DELETE", f"{HOOKS}/{endpoint_id}"), 404, "not_found")
-
-
-ACTIONS: list[Any] = [
-    ("PATCH", "", {"description": "mine"}),
-    ("DELETE", "", None),
-    ("POST", "/rotate-secret", None),
-    ("POST", "/test", None),
-    ("POST", "/redeliver", {"event_id": "019b76da-a800-7000-8000-000000000000"}),
-]
-
-
-@pytest.mark.usefixtures("engine")
-@pytest.mark.parametrize(("method", "action", "body"), ACTIONS)
-async def test_objects_of_another_organization_are_not_found(hooks: Subscriber, method: str, action: str, body: Any):
-    """Interface 7: another organization's endpoint is as absent as one that never was."""
-    endpoint_id, _ = await hooks.create()
-    stranger = Automation(hooks.live, organization=hooks.live.new_organization())
-    await stranger("GET", HOOKS)  # which notes the first use of its key
-    with nothing_stored(hooks.live):
-        for automation, named in ((stranger, endpoint_id), (hooks, NOBODY), (hooks, "%00"), (hooks, "x" * 5000)):
-            assert_error(await automation(method, f"{HOOKS}/{named}{action}", body), 404, "not_found")
-    assert (await hooks.shown(endpoint_id))["status"] == "active"
 
 
 # Rotate

@@ -11,8 +11,8 @@ from svc.features.labels import routes as over_http
 from svc.identify.tables import WEIGHTS
 from tests.spec.automation import Automation
 from tests.spec.commands import Ran, run_beside
-from tests.spec.responses import HEADLESS, PROGRAM, assert_error
-from tests.spec.test_accounts import act, event_of
+from tests.spec.responses import HEADLESS, PROGRAM, act, assert_error
+from tests.spec.test_accounts import event_of
 from tests.spec.test_labels import after, faults
 from tests.support.live import Live
 

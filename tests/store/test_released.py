@@ -33,7 +33,7 @@ from svc.world import World
 from tests.spec.responses import BROWSER
 from tests.store.release import RELEASED, TOKEN, VERSIONS, schema_file, unpack, versions, written
 from tests.store.schema import schema
-from tests.support.live import live_service, report
+from tests.support.live import live_service, report, succeeded
 from tests.support.schemas import program_with
 from tests.support.worlds import EPOCH_MS
 
@@ -169,9 +169,7 @@ async def test_events_of_a_store_of_before_are_found_by_their_rule(tmp_path: Pat
 
 
 async def get(client: Any, request_id: str, key: str) -> dict[str, Any]:
-    response = await client.get(f"/api/v1/events/{request_id}", headers={"x-api-key": key})
-    assert response.status_code == 200, response.text
-    return response.json()
+    return succeeded(await client.get(f"/api/v1/events/{request_id}", headers={"x-api-key": key}))
 
 
 def assert_shows(known: dict[str, Any], shown: dict[str, Any]) -> None:

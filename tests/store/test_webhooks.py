@@ -51,7 +51,6 @@ from svc.kernel.values.refused_requests import RefusedRequest
 from tests.support.outbox import EVENT, OutboxWorld, outbox_world
 from tests.support.worlds import EPOCH_MS
 
-DAY_MS = 86_400_000
 URL = "https://receiver.example/"
 
 

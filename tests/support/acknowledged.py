@@ -47,58 +47,33 @@ class Outcome(NamedTuple):
     faults: list[str]
 
 
-async def killed_under_load(directory: Path, seed: int, kills: int, tell: Callable[[str], None]) -> Outcome:
-    """One run over a fresh data directory. Raises when the service does not start or does not end well."""
-    chance, journal = random.Random(seed), Journal()
-    api_key = shop(directory)
-    customer = await trio.to_thread.run_sync(Customer, directory)
-    cut_off = unheard = 0
-    back_s: list[float] = []
-    server = await trio.to_thread.run_sync(Served, directory)
-    for number in range(kills):
-        await load(server, api_key, journal, number, chance.uniform(0.2, 0.9), beside=customer.change)
-        with _read(directory) as snapshot:
-            left = snapshot.count(EVENTS) - len(journal.answers)
-        cut_off, unheard = cut_off + len(journal.unanswered), unheard + left
-        tell(f"kill {number + 1}: {len(journal.answers)} acknowledged, {left} of {len(journal.unanswered)} unheard of")
-        began = trio.current_time()
-        server = await trio.to_thread.run_sync(Served, directory)
-        back_s.append(trio.current_time() - began)
-    await settle(server, api_key, journal)
-    assert await trio.to_thread.run_sync(server.terminate) == 0, "the service did not end well"
-    await trio.to_thread.run_sync(partial(run, "check", "--data", str(directory)))
-    with _read(directory) as snapshot:
-        faults = [*lost_or_billed_twice(snapshot, journal), *customer.faults(snapshot)]
-        events = snapshot.count(EVENTS)
-    return Outcome(kills, len(journal.answers), cut_off, unheard, events, back_s, faults)
-
-
 VICTIMS = ("worker", "leader", "parent")
 
 
-async def one_of_several_killed_under_load(
+async def killed_under_load(
     directory: Path,
     seed: int,
     kills: int,
-    keys: int,
     tell: Callable[[str], None],
     *,
+    workers: int = 1,
+    keys: int = 0,
     at_random: bool = False,
 ) -> Outcome:
-    """As `killed_under_load`, with two workers: a worker, the leader and the parent in turn, or drawn by seed. In the
-    end clients send `keys` idempotency keys to both workers at once. Raises when what is left does not go on.
+    """One run over a fresh data directory. With two workers a worker, the leader and the parent are killed in turn, or
+    drawn by seed; in the end clients send `keys` idempotency keys to both at once. Raises when the service does not
+    start, go on or end well.
     """
     chance, journal = random.Random(seed), Journal()
     api_key = shop(directory)
     customer = await trio.to_thread.run_sync(Customer, directory)
-    start = partial(Served, directory, SVC_WORKERS="2")
+    victims, start = VICTIMS if workers > 1 else ("parent",), partial(_started, directory, workers)
     server = await trio.to_thread.run_sync(start)
     cut_off = unheard = 0
     back_s: list[float] = []
     for number in range(kills):
-        victim = chance.choice(VICTIMS) if at_random else VICTIMS[number % len(VICTIMS)]
-        await trio.to_thread.run_sync(server.wait_for_workers, 2)
-        kill = partial(kill_one, server, directory, victim, back_s)
+        victim = chance.choice(victims) if at_random else victims[number % len(victims)]
+        kill = None if workers == 1 else partial(kill_one, server, directory, victim, back_s)
         seconds = chance.uniform(0.2, 0.9)
         await load(server, api_key, journal, number, seconds, kill=kill, beside=customer.change)
         cut_off += len(journal.unanswered)
@@ -108,7 +83,6 @@ async def one_of_several_killed_under_load(
         if victim == "parent":
             began = trio.current_time()
             server = await trio.to_thread.run_sync(start)
-            await trio.to_thread.run_sync(server.wait_for_workers, 2)
             back_s.append(trio.current_time() - began)
         tell(
             f"kill {number + 1}, the {victim}: {len(journal.answers)} acknowledged, "
@@ -122,6 +96,14 @@ async def one_of_several_killed_under_load(
         faults = [*lost_or_billed_twice(snapshot, journal), *customer.faults(snapshot)]
         events = snapshot.count(EVENTS)
     return Outcome(kills, len(journal.answers), cut_off, unheard, events, back_s, faults)
+
+
+def _started(directory: Path, workers: int) -> Served:
+    """A service of which every worker serves."""
+    server = Served(directory, SVC_WORKERS=str(workers))
+    if workers > 1:
+        server.wait_for_workers(workers)
+    return server
 
 
 def kill_one(server: Served, directory: Path, victim: str, back_s: list[float]) -> None:

@@ -20,9 +20,9 @@ PATIENCE_S = 30
 
 
 @contextmanager
-def running(*arguments: object, until: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def running(*arguments: object, until: str, **settings: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The program, and what it printed up to the line with these words."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")} | settings
     process = start(*arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment, cwd=ROOT)
     assert process.stdout is not None
     try:
@@ -54,8 +54,8 @@ class Dev(NamedTuple):
 
 
 @contextmanager
-def development_service(data: Path) -> Iterator[Dev]:
+def development_service(data: Path, **settings: str) -> Iterator[Dev]:
     """`svc dev` in this data directory, until the block ends."""
     bind = f"127.0.0.1:{free_port()}"
-    with running("dev", "--data", data, "--bind", bind, until="Ctrl-C"):
+    with running("dev", "--data", data, "--bind", bind, until="Ctrl-C", **settings):
         yield Dev(data, f"http://{bind}")

@@ -22,7 +22,8 @@ from typing import Any, NamedTuple
 
 from tests.support import feed_consumer
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, USER_AGENT, report
-from tests.support.process import ENVIRONMENT, run_json, start
+from tests.support.postgresql import Cluster
+from tests.support.process import ENVIRONMENT, Served, run_json, start
 
 Row = dict[str, Any]
 
@@ -155,6 +156,35 @@ class FeedKills:
             row = json.loads(line)
             found += row.get("rows") or [row]
         return found
+
+
+def killed_on_workers(kind: type[FeedKills], data: Path, kills: int, seed: int, pause_s: float) -> Outcome:
+    """A run on two workers."""
+    run_json("org", "create", "first", "--data", str(data))
+    server = Served(data, SVC_WORKERS="2")
+    workers = server.workers()
+    try:
+        server.wait_until_said("serving", 2)
+        return kind(data, [server.port], seed, pause_s).run(kills)
+    finally:
+        server.kill_all(workers)
+
+
+def killed_on_nodes(kind: type[FeedKills], data: Path, kills: int, seed: int, pause_s: float) -> Outcome:
+    """A run on two nodes with a database of their own."""
+    cluster = Cluster()
+    try:
+        with cluster.database() as database:
+            url = str(cluster.url(database))
+            run_json("org", "create", "first", "--data", str(data), SVC_STORE=url)
+            nodes = [Served(data, SVC_STORE=url) for _ in range(2)]
+            try:
+                return kind(data, [node.port for node in nodes], seed, pause_s, SVC_STORE=url).run(kills)
+            finally:
+                for node in nodes:
+                    node.kill()
+    finally:
+        cluster.close()
 
 
 def ask(

@@ -176,6 +176,12 @@ def repeatable(api_key: str, idempotency_key: str) -> dict[str, str]:
     }
 
 
+def succeeded(response: httpx.Response) -> Any:
+    """What a response says that has to be `200`."""
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
 def mistyped(secret: str) -> str:
     """The text of a key with another last character, whatever that was."""
     return secret[:-1] + ("0" if secret[-1] != "0" else "1")

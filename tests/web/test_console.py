@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import json
 import re
-import signal
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,8 +15,8 @@ import pytest
 
 from tests.network_data.test_mmdb import database
 from tests.support.chromium import browser, built
-from tests.support.ports import free_port
-from tests.support.process import ENVIRONMENT, PROGRAM, read_until, run_json, start
+from tests.support.development import development_service
+from tests.support.process import PROGRAM, run_json
 
 pytestmark = pytest.mark.slow(20)
 
@@ -80,21 +78,16 @@ class Console:
 @pytest.fixture(scope="module")
 def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
     built()
-    bind = f"127.0.0.1:{free_port()}"
-    data: Path = tmp_path_factory.mktemp("service") / "data"
     networks: Path = tmp_path_factory.mktemp("networks")
     operator = {"asn": "AS20712", "as_name": f"A & A {ATTACK}"}
     (networks / "asn.mmdb").write_bytes(database(operator, VISITOR_ADDRESS))
-    environment = {
-        **ENVIRONMENT,
+    settings = {
+        "SVC_TRUSTED_PROXIES": "127.0.0.1/32",
         "SVC_WEBHOOK_ALLOW_NETWORKS": "192.0.2.0/24",
         "SVC_NETWORK_DIRECTORY": str(networks),
     }
-    command = ("dev", "--data", data, "--bind", bind)
-    process = start(*command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment)
-    try:
-        read_until(process, "Ctrl-C")
-        running = Console(f"http://{bind}", data)
+    with development_service(tmp_path_factory.mktemp("service") / "data", **settings) as dev:
+        running = Console(dev.url, dev.data)
         endpoint = {
             "url": "https://192.0.2.1/hooks",
             "environment": "test",
@@ -103,9 +96,6 @@ def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
         }
         running.manage("POST", f"/management/organizations/{running.organization}/webhooks", endpoint)
         yield running
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=20)
 
 
 @pytest.fixture(scope="module")

@@ -6,17 +6,13 @@ from __future__ import annotations
 
 import json
 import re
-import signal
-import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.chromium import browser, built
-from tests.support.ports import free_port
-from tests.support.process import ENVIRONMENT, read_until, start
+from tests.support.development import development_service
 
 pytestmark = pytest.mark.slow(30)
 
@@ -31,16 +27,8 @@ LOOKS = ("light", "dark", "phone")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address of a development service with the pages."""
     built()
-    bind = f"127.0.0.1:{free_port()}"
-    data: Path = tmp_path_factory.mktemp("service") / "data"
-    command = ("dev", "--data", data, "--bind", bind)
-    process = start(*command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=ENVIRONMENT)
-    try:
-        read_until(process, "Ctrl-C")
-        yield f"http://{bind}"
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=20)
+    with development_service(tmp_path_factory.mktemp("service") / "data") as running:
+        yield running.url
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,8 +16,7 @@ import pytest
 from svc.features.routes import API
 from svc.http.route import BASE, Route
 from tests.support.chromium import browser, built, node
-from tests.support.ports import free_port
-from tests.support.process import ENVIRONMENT, read_until, start
+from tests.support.development import development_service
 
 pytestmark = pytest.mark.slow(60)
 
@@ -53,19 +51,10 @@ def keys() -> dict[str, str]:
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory, keys: dict[str, str]) -> Iterator[str]:
     built()
-    bind = f"127.0.0.1:{free_port()}"
-    data: Path = tmp_path_factory.mktemp("service") / "data"
-    command = ("dev", "--data", data, "--bind", bind)
-    environment = {**ENVIRONMENT, "SVC_MANAGEMENT_RATE": "0"}  # samples follow each other faster than a person
-    process = start(*command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment)
-    try:
-        shown = read_until(process, "Ctrl-C")
-        for kind, key in re.findall(r"^  (public|secret|management) +(svc_\S+)$", shown, re.MULTILINE):
-            keys[f"SVC_{kind.upper()}_KEY"] = key
-        yield f"http://{bind}"
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=20)
+    rate = {"SVC_MANAGEMENT_RATE": "0"}  # samples follow each other faster than a person
+    with development_service(tmp_path_factory.mktemp("service") / "data", **rate) as running:
+        keys |= {f"SVC_{kind.upper()}_KEY": key for kind, key in running.keys.items()}
+        yield running.url
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from tests.support.chromium import browser
-from tests.support.live import report
+from tests.support.live import report, succeeded
 from tests.support.proofs import BrowserKey
 from tests.web.test_console import Console, console
 
@@ -43,13 +43,13 @@ def _signed(console: Console, nonce: str) -> dict[str, Any]:
     """The response to a browser that signs."""
     once = {"nonce": f"nonce-{nonce}-0123", "collected_at": int(1000 * time.time())}
     signals = BrowserKey().signed({**report(1), "client_token": "0" * 32, **once}, LOCAL)
-    response = httpx.post(
-        f"{console.service}/api/v1/identify",
-        content=b'{"sdk":{"platform":"web"},"signals":%b}' % signals,
-        headers={"x-api-key": console.keys["public"], "origin": LOCAL, "content-type": "application/json"},
+    return succeeded(
+        httpx.post(
+            f"{console.service}/api/v1/identify",
+            content=b'{"sdk":{"platform":"web"},"signals":%b}' % signals,
+            headers={"x-api-key": console.keys["public"], "origin": LOCAL, "content-type": "application/json"},
+        )
     )
-    assert response.status_code == 200, response.text
-    return response.json()
 
 
 def test_an_organization_without_events_sees_its_snippet_and_then_its_first_event(walk: dict[str, Any]):

@@ -16,7 +16,6 @@ from bench.linkage.identity import private, programs, takeover, twins, versions
 from bench.linkage.identity.world import Aim, Count, Counts, Hashes, Part, at_least, at_most
 from bench.linkage.tables import Table
 
-SEEDS = 5
 CONFIDENCE_BINS = ((85, 89), (90, 94), (95, 97), (98, 98), (99, 99), (100, 100))
 """First and last confidence of each published bin."""
 

@@ -23,11 +23,12 @@ from svc.command.help import examples
 from svc.command.local_service import KEYS_FILE, NAME, DevelopmentKeys, identify_sample, reachable, read_keys
 from svc.command.output import CommandError, directory_option, settings
 from svc.features.keys.command import issue_key, key_of_secret, read_origins, revoke_key
-from svc.features.members.command import console_url, link_for
+from svc.features.members.command import link_for
 from svc.features.organizations.command import create_organization
 from svc.features.webhooks.commands.forwarding import FOLDER, loopback_certificate
 from svc.kernel.access import jobs as keys
 from svc.kernel.access.credentials import ApiKey
+from svc.kernel.access.sessions import console_url
 from svc.kernel.config import Config, ConfigError
 from svc.kernel.net.addresses import read_bind
 from svc.kernel.store.directory import Opened

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import click
@@ -160,7 +161,7 @@ def credit(examined: Examined) -> Finding:
     """Return whether the credit of each organization lasts for another week; a warning where it does not (decisions
     16.4).
     """
-    return _of_store(examined, lambda opened: finding_of(opened, examined.world.now_ms()))
+    return _of_store(lambda opened: finding_of(opened, examined.world.now_ms()), examined)
 
 
 def chat_links(examined: Examined) -> Finding:
@@ -169,7 +170,7 @@ def chat_links(examined: Examined) -> Finding:
     """
     if examined.config.public_url is not None:
         return Finding("ok", f"messages of chat webhooks link to {examined.config.console_at()}/console")
-    return _of_store(examined, links_of)
+    return _of_store(links_of, examined)
 
 
 def links_of(store: Readable) -> Finding:
@@ -182,7 +183,7 @@ def links_of(store: Readable) -> Finding:
     return Finding("warning", says, "set public_url to the address at which people reach this service")
 
 
-def _of_store(examined: Examined, find: Callable[[Readable], Finding]) -> Finding:
+def _of_store(find: Callable[[Readable], Finding], examined: Examined) -> Finding:
     if examined.config.store is None and not has_store(examined.directory):
         return Finding("ok", "there are no organizations yet")
     try:
@@ -216,16 +217,9 @@ def _named(found: list[str], of: str = "") -> str:
     return "; ".join(found[:NAMED]) + more
 
 
-def account_spellings(examined: Examined) -> Finding:
-    """Return whether ids of accounts differ only in case, blanks or invisible characters, which rules count apart; a
-    warning where the newest events name such.
-    """
-    return _of_store(examined, spellings_of)
-
-
 def spellings_of(store: Readable) -> Finding:
-    """Check the accounts that the newest events of a store name, as `account_spellings` does. Of many organizations the
-    first `MAX_ORGANIZATIONS` are looked at.
+    """Return whether ids of accounts differ only in case, blanks or invisible characters, which rules count apart; a
+    warning where the newest events name such. Of many organizations the first `MAX_ORGANIZATIONS` are looked at.
     """
     found: list[str] = []
     for number in _organizations_of(store)[:MAX_ORGANIZATIONS]:
@@ -240,15 +234,10 @@ def spellings_of(store: Readable) -> Finding:
     return Finding("warning", f"accounts that look alike: {_named(found)}", do)
 
 
-def saved_rules(examined: Examined) -> Finding:
+def rules_of(store: Readable) -> Finding:
     """Return whether rules and filters that earlier versions saved could be saved by this one; a warning where they
     could not: they stay in force, and fail where they cannot be evaluated or cost too much (decisions 13.4).
     """
-    return _of_store(examined, rules_of)
-
-
-def rules_of(store: Readable) -> Finding:
-    """Check the rules and filters of a store, as `saved_rules` does."""
     found: list[str] = []
     for number in _organizations_of(store):
         with store.read() as snapshot:
@@ -261,42 +250,29 @@ def rules_of(store: Readable) -> Finding:
     return Finding("warning", f"could not be saved again, for what they cost or ask: {_named(found)}", do)
 
 
-def missing_rules(examined: Examined) -> Finding:
+def idle_lists_of(store: Readable) -> Finding:
     """Return whether an active rule asks each list of blocked and trusted that has entries; a warning where none does
     (decisions 13.3).
     """
-    return _of_store(examined, idle_lists_of)
-
-
-def idle_lists_of(store: Readable) -> Finding:
-    """Check the lists of blocked and trusted of a store, as `missing_rules` does."""
     found: list[str] = []
-    with store.read() as snapshot:
-        numbers = organizations(snapshot)
-    for number in numbers:
+    for number in _organizations_of(store):
         with store.read() as snapshot:
             names = [] if is_removed(snapshot, number) else idle_lists(snapshot, number)
             found += [f"{name} of {organization(snapshot, number).id}" for name in names]
     if not found:
         return Finding("ok", "every list of blocked and trusted that has entries is asked by a rule")
-    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
     do = 'add a rule such as in_list("blocked_addresses"), or make it active'
-    return Finding("warning", f"no active rule of production asks: {'; '.join(found[:NAMED])}{more}", do)
+    return Finding("warning", f"no active rule of production asks: {_named(found)}", do)
 
 
 NEAR_SHARE = 0.8
 """Of what it may hold, at which an organization is near its share, as in ops/alerts.yml."""
 
 
-def store_shares(examined: Examined) -> Finding:
-    """Return whether each organization has room in its share of the store; a warning from `NEAR_SHARE` on, a problem
-    where one is refused (decisions 4).
-    """
-    return _of_store(examined, shares_of)
-
-
 def shares_of(store: Readable) -> Finding:
-    """Check what the organizations of a store hold, as `store_shares` does, by the limits of the last start."""
+    """Return whether each organization has room in its share of the store, by the limits of the last start; a warning
+    from `NEAR_SHARE` on, a problem where one is refused (decisions 4).
+    """
     with store.read() as snapshot:
         served = served_limits(snapshot)
         if served is None:
@@ -310,21 +286,15 @@ def shares_of(store: Readable) -> Finding:
         return Finding("ok", f"no organization holds {NEAR_SHARE:.0%} of the {size_of(may_hold_bytes)} that it may")
     near.sort(reverse=True)
     status: Status = "problem" if near[0][0] >= 1 else "warning"
-    more = f" and {len(near) - NAMED} more" if len(near) > NAMED else ""
-    of_each = "; ".join(f"{name} holds {part:.0%}" for part, name in near[:NAMED])
+    of_each = _named([f"{name} holds {part:.0%}" for part, name in near])
     do = "at 100% identifications get 503: svc org drop-documents, a larger store_share or map_gib, or a larger disk"
-    return Finding(status, f"of the {size_of(may_hold_bytes)} that one may hold, {of_each}{more}", do)
-
-
-def stored_weights(examined: Examined) -> Finding:
-    """Return whether weights that were saved know every signal; a warning where they were saved before one was
-    introduced: it counts 0 in them (decisions 6.2, 18.6).
-    """
-    return _of_store(examined, weights_of)
+    return Finding(status, f"of the {size_of(may_hold_bytes)} that one may hold, {of_each}", do)
 
 
 def weights_of(store: Readable) -> Finding:
-    """Check the saved weights of a store, as `stored_weights` does."""
+    """Return whether weights that were saved know every signal; a warning where they were saved before one was
+    introduced: it counts 0 in them (decisions 6.2, 18.6).
+    """
     found: dict[str, set[str]] = {}
     with store.read() as snapshot:
         for key, stored in snapshot.scan(WEIGHTS):
@@ -341,15 +311,10 @@ def weights_of(store: Readable) -> Finding:
     return Finding("warning", f"count 0, since weights were saved before: {_named(parts, 'of ')}", do)
 
 
-def rebuilt_counts(examined: Examined) -> Finding:
+def recounts_of(store: Readable) -> Finding:
     """Return whether counts of visitors, accounts and addresses are of all events; a warning while those of an upgraded
     store are being rebuilt (decisions 11.3).
     """
-    return _of_store(examined, recounts_of)
-
-
-def recounts_of(store: Readable) -> Finding:
-    """Check how far the counts of a store are rebuilt, as `rebuilt_counts` does."""
     with store.read() as snapshot:
         left = pending(snapshot)
         oldest = [
@@ -365,12 +330,12 @@ def recounts_of(store: Readable) -> Finding:
 
 OF_ORGANIZATIONS: dict[str, Callable[[Examined], Finding]] = {
     "credit": credit,
-    "shares": store_shares,
-    "counts": rebuilt_counts,
-    "accounts": account_spellings,
-    "rules": saved_rules,
-    "lists": missing_rules,
-    "weights": stored_weights,
+    "shares": partial(_of_store, shares_of),
+    "counts": partial(_of_store, recounts_of),
+    "accounts": partial(_of_store, spellings_of),
+    "rules": partial(_of_store, rules_of),
+    "lists": partial(_of_store, idle_lists_of),
+    "weights": partial(_of_store, weights_of),
     "chat links": chat_links,
 }
 """The last checks: what organizations have, and what is missing for it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -11,8 +11,7 @@ from svc.features.accounts.bodies import AccountAnswer, AccountRow, AccountsQuer
 from svc.features.accounts.bodies import SeenVisitorRow as VisitorRow
 from svc.features.events.console_bodies import InEnvironment, VisitBody
 from svc.http.schema import CursorOn
-from svc.identify.events.event_row import EventBody, event_row
-from svc.identify.queries.events import EventMatch
+from svc.identify.events.event_row import EventBody
 from svc.kernel.values.fields import AccountId, Timestamp, VisitorId, about
 
 Order = Literal["last_seen", "accounts", "visitors", "addresses", "countries", "events", "score"]
@@ -57,21 +56,11 @@ class SeenAccountRow(AccountRow, frozen=True, kw_only=True):
 
     last_event: _LastEvent
 
-    @classmethod
-    def of(cls, row: AccountRow, last: EventMatch) -> Self:
-        """Return an account with its last event."""
-        return cls(**msgspec.structs.asdict(row), last_event=event_row(last.event, last.request_id))
-
 
 class SeenVisitorRow(VisitorRow, frozen=True, kw_only=True):
     """One visitor of a list."""
 
     last_event: _LastEvent
-
-    @classmethod
-    def of(cls, row: VisitorRow, last: EventMatch) -> Self:
-        """Return a visitor with its last event."""
-        return cls(**msgspec.structs.asdict(row), last_event=event_row(last.event, last.request_id))
 
 
 class ConsoleAccountsBody(msgspec.Struct, frozen=True, kw_only=True):

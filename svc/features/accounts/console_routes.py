@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 from functools import partial
 from heapq import nlargest
-from typing import Any, Final, NamedTuple, get_args
+from typing import Any, Final, NamedTuple, TypeVar, get_args
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -43,11 +43,14 @@ from svc.features.lists.lists import canonical
 from svc.features.visitors.routes import EVENTS_SHOWN, visits_of
 from svc.http.callers.limits import Turn
 from svc.http.route import Call, Route, Services, console_route
+from svc.identify.events.event_row import event_row
 from svc.identify.events.listing import Position
 from svc.identify.velocity.counts import ACCOUNT_ID, kind_of
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.timestamps import timestamp
 from svc.kernel.work.slices import all_in_slices, scanned
+
+R = TypeVar("R", SeenAccountRow, SeenVisitorRow)
 
 Query = ConsoleAccountsQuery | ConsoleVisitorsQuery
 RowOf = Callable[[Sighted, int], msgspec.Struct]
@@ -66,7 +69,7 @@ async def list_accounts(services: Services, call: Call) -> ConsoleAccountsBody |
     query: ConsoleAccountsQuery = call.query
 
     def row_of(each: Sighted, now_s: int) -> SeenAccountRow:
-        return SeenAccountRow.of(account_row(each, now_s), each.last)
+        return _with_last(SeenAccountRow, account_row(each, now_s), each)
 
     found = await _list(services, call, "account", query, query.min_visitors, row_of)
     return found if isinstance(found, Refusal) else ConsoleAccountsBody(accounts=found.rows, **found.others)
@@ -77,10 +80,15 @@ async def list_visitors(services: Services, call: Call) -> ConsoleVisitorsBody |
     query: ConsoleVisitorsQuery = call.query
 
     def row_of(each: Sighted, now_s: int) -> SeenVisitorRow:
-        return SeenVisitorRow.of(visitor_row(each, now_s), each.last)
+        return _with_last(SeenVisitorRow, visitor_row(each, now_s), each)
 
     found = await _list(services, call, "visitor", query, query.min_accounts, row_of)
     return found if isinstance(found, Refusal) else ConsoleVisitorsBody(visitors=found.rows, **found.others)
+
+
+def _with_last(kind: type[R], row: msgspec.Struct, each: Sighted) -> R:
+    """Return a row with the last event."""
+    return kind(**msgspec.structs.asdict(row), last_event=event_row(each.last.event, each.last.request_id))
 
 
 class _Found(NamedTuple):
@@ -205,7 +213,6 @@ ROUTES: tuple[Route, ...] = (
         description=_SORTED,
         handler=list_accounts,
         query=ConsoleAccountsQuery,
-        response=ConsoleAccountsBody,
     ),
     console_route(
         operation_id="listSeenConsoleVisitors",
@@ -214,7 +221,6 @@ ROUTES: tuple[Route, ...] = (
         description=_SORTED + " Visitors that are not identifiable are left out.",
         handler=list_visitors,
         query=ConsoleVisitorsQuery,
-        response=ConsoleVisitorsBody,
     ),
     console_route(
         operation_id="getConsoleAccount",
@@ -223,7 +229,6 @@ ROUTES: tuple[Route, ...] = (
         description="What it was seen with comes from its newest 2,000 events; the newest 50 are shown.",
         handler=read_account,
         query=VisitorQuery,
-        response=ConsoleAccountBody,
         errors=("not_found",),
     ),
 )

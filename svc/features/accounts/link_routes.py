@@ -251,7 +251,6 @@ ROUTES: tuple[Route, ...] = (
         ),
         handler=read_links,
         query=LinksQuery,
-        response=LinksBody,
     ),
     console_route(
         operation_id="searchConsole",
@@ -260,6 +259,5 @@ ROUTES: tuple[Route, ...] = (
         description="Nothing is looked for in the middle of an id.",
         handler=search,
         query=SearchQuery,
-        response=SearchBody,
     ),
 )

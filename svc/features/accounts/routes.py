@@ -311,7 +311,6 @@ ROUTES: tuple[Route, ...] = (
         description=_LIST,
         handler=list_accounts,
         query=AccountsQuery,
-        response=AccountsAnswer,
     ),
     _route(
         operation_id="getAccount",
@@ -319,7 +318,6 @@ ROUTES: tuple[Route, ...] = (
         summary="Read one account",
         description=_ONE,
         handler=get_account,
-        response=AccountAnswer,
         errors=("not_found",),
     ),
     _route(
@@ -329,7 +327,6 @@ ROUTES: tuple[Route, ...] = (
         description=_LIST + " Visitors that are not identifiable are left out.",
         handler=list_visitors,
         query=SeenVisitorsQuery,
-        response=SeenVisitorsAnswer,
     ),
     _route(
         operation_id="getVisitor",
@@ -337,7 +334,6 @@ ROUTES: tuple[Route, ...] = (
         summary="Read one visitor",
         description=_ONE,
         handler=get_visitor,
-        response=SeenVisitorAnswer,
         errors=("not_found",),
     ),
 )

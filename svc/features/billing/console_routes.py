@@ -110,7 +110,6 @@ ROUTES: tuple[Route, ...] = (
         summary="Read the account",
         description="Only production traffic is charged. Amounts are in millionths of a US dollar.",
         handler=read_billing,
-        response=BillingBody,
     ),
     console_route(
         operation_id="listConsoleAudit",
@@ -123,6 +122,5 @@ ROUTES: tuple[Route, ...] = (
         ),
         handler=list_audit,
         query=AuditQuery,
-        response=AuditBody,
     ),
 )

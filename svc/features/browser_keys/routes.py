@@ -113,7 +113,7 @@ def read_window(start: str, end: str | None, now_ms: int, place: Location) -> Si
     return Signed(from_ms, to_ms) if from_ms < to_ms else invalid("to", "out_of_range", place)
 
 
-_route = partial(Route, tag="Management: keys", kinds=("management",), needs="administer", response=BrowserKeysBody)
+_route = partial(Route, tag="Management: keys", kinds=("management",), needs="administer")
 ROUTES: tuple[Route, ...] = (
     _route(
         operation_id="countBrowserKeys",

@@ -2,4 +2,4 @@
 
 from svc.features.feature import Feature
 
-FEATURE = Feature(__name__, routes=("routes",), retention=("retention",))
+FEATURE = Feature(__name__, routes=("routes",), retention=("jobs",))

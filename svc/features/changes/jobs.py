@@ -7,10 +7,12 @@ both: who gives out a place closes the feed up to there first.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import islice
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 from uuid import UUID
 
+from svc.features.contracts.cleanup import CleanupStep, CleanupTask, Sweep
 from svc.features.feed import jobs as feeds
 from svc.features.feed.feed import Ahead
 from svc.features.feed.jobs import FeedPosition
@@ -27,9 +29,11 @@ from svc.identify.queries.events import (
     EventMatch,
     UnreadableEvent,
 )
-from svc.identify.tables import EVENTS
+from svc.identify.tables import EVENT_CHANGES, EVENTS
 from svc.kernel.store.schema.codec import CorruptionError
-from svc.kernel.store.snapshot import Snapshot
+from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.store.steps import STEP_ROWS
+from svc.kernel.values.fields import ENVIRONMENTS
 from svc.kernel.values.ids import made_at_ms
 
 ChangeType = Literal["event.created", "event.updated", "event.erased"]
@@ -187,3 +191,25 @@ def _without_event(snapshot: Snapshot, request_id: UUID, scope: Scope) -> _Updat
     if found is None:
         return _Updated()
     return _Updated(labeled=Labeled(found.outcome.facts.label, found.outcome.facts.label_reason))
+
+
+def _expired_notes(sweep: Sweep) -> CleanupTask:
+    oldest_ms = max(sweep.now_ms - sweep.event_ms, 0)
+    return CleanupTask(EVENT_CHANGES.name, partial(_delete_expired, oldest_ms), (sweep.number, 0))
+
+
+def _delete_expired(oldest_ms: int, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
+    """Delete some notes of one environment that are as old as events may be. `start`: the organization and the
+    environment.
+    """
+    number, environment = start
+    keys = list(islice(transaction.scan_keys(EVENT_CHANGES, start, (*start, oldest_ms)), STEP_ROWS))
+    for key in keys:
+        transaction.delete(EVENT_CHANGES, *key)
+    if len(keys) == STEP_ROWS:
+        return CleanupStep(len(keys), start)
+    is_last = environment + 1 == len(ENVIRONMENTS)
+    return CleanupStep(len(keys), None if is_last else (number, environment + 1))
+
+
+PASSES = (_expired_notes,)

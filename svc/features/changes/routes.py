@@ -80,6 +80,5 @@ ROUTES: tuple[Route, ...] = (
         handler=list_changes,
         kinds=("secret",),
         query=ListChangesQuery,
-        response=ChangesAnswer,
     ),
 )

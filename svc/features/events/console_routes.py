@@ -25,7 +25,6 @@ from svc.features.events.console_bodies import (
 )
 from svc.features.events.live import MAX_VIEWERS, LiveEvent, LiveHub, Viewer
 from svc.features.events.routes import (
-    asked_for,
     count_events,
     detailed,
     find_positions,
@@ -41,7 +40,7 @@ from svc.http.callers.limits import Turn
 from svc.http.change import caller_of, note_open_stream
 from svc.http.route import Call, Outcome, Route, Services, Stream, console_route
 from svc.http.schema import EventsAnswer, FiltersQuery, TotalBody
-from svc.identify.events.listing import Filters, Listing, Position, read_filters, read_window
+from svc.identify.events.listing import Filters, Listing, Position, read_filters, read_search
 from svc.identify.queries import events
 from svc.identify.queries.events import KEYS_OF_A_LOOK, EventPosition, read_each, readable_event
 from svc.identify.queries.visitors import neighbors
@@ -51,7 +50,6 @@ from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants import queries as lookups
 from svc.kernel.values.fields import Environment, about
 from svc.kernel.values.refusals import Refusal, invalid
-from svc.kernel.values.struct_fields import sent
 from svc.kernel.work.slices import all_in_slices
 
 ATTEMPTS_SHOWN = 100
@@ -64,20 +62,15 @@ async def list_events(services: Services, call: Call) -> EventsAnswer | Refusal:
     invalid_window` or `validation_error`.
     """
     query: ConsoleEventsQuery = call.query
-    return await page_of_events(services, call, asked_for(query), query.environment)
+    return await page_of_events(services, call, query.asked(), query.environment)
 
 
 async def count_matching(services: Services, call: Call) -> TotalBody | Refusal:
     """`GET /console/api/events/count`: how many events a list has. `422 invalid_window` or `validation_error`."""
     query: CountEventsQuery = call.query
-    window = read_window(sent(query.start), sent(query.end), call.at_ms, services.event_retention_ms)
-    filters = read_filters(query.asked())
-    for refusal in (window, filters):
-        if isinstance(refusal, Refusal):
-            return refusal
-    assert not isinstance(window, Refusal)
-    assert not isinstance(filters, Refusal)
-    listing, number = Listing(*window, filters), call.organization.number
+    listing, number = read_search(query.asked(), call.at_ms, services.event_retention_ms), call.organization.number
+    if isinstance(listing, Refusal):
+        return listing
     counted, is_exact = await count_events(services, call.turn, number, query.environment, listing, MAX_TOTAL)
     return TotalBody(count=counted, is_exact=is_exact)
 
@@ -278,7 +271,6 @@ ROUTES: tuple[Route, ...] = (
         description="As the server API lists those of its key's environment, with the same filters and pages.",
         handler=list_events,
         query=ConsoleEventsQuery,
-        response=EventsAnswer,
         errors=("invalid_window",),
     ),
     console_route(
@@ -291,7 +283,6 @@ ROUTES: tuple[Route, ...] = (
         ),
         handler=count_matching,
         query=CountEventsQuery,
-        response=TotalBody,
         errors=("invalid_window",),
     ),
     console_route(
@@ -303,7 +294,6 @@ ROUTES: tuple[Route, ...] = (
             "about it, and the visitor's events just before and after it."
         ),
         handler=read_event,
-        response=ConsoleEventBody,
         errors=("event_not_found", "invalid_request_id"),
     ),
     console_route(

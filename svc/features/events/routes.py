@@ -30,7 +30,6 @@ from svc.http.openapi.json_schema import FORWARDED
 from svc.http.route import Call, Route, Services
 from svc.http.schema import (
     EventsAnswer,
-    EventsWindowQuery,
     LabelAnswer,
     ListEventsQuery,
     SupplementAnswer,
@@ -69,20 +68,9 @@ async def list_events(services: Services, call: Call) -> EventsAnswer | Refusal:
     """`GET /events`: a page of events of the key's own organization and environment, newest first (interface 4.2), or
     of its feed. `422 invalid_window`.
     """
-    asked, environment = asked_for(call.query), _environment(caller_of(call))
+    asked, environment = call.query.asked(), _environment(caller_of(call))
     page = page_of_feed if asked.order == "oldest" else page_of_events
     return await page(services, call, asked, environment)
-
-
-def asked_for(query: EventsWindowQuery) -> Asked:
-    """Return what a query of events asks for."""
-    return query.asked()._replace(
-        start=sent(query.start),
-        end=sent(query.end),
-        page=sent(query.page),
-        limit=query.limit,
-        cursor=sent(query.cursor),
-    )
 
 
 async def page_of_events(
@@ -136,11 +124,10 @@ async def find_events(
     number: int,
     environments: Sequence[Environment],
     listing: Listing,
-    most: int = events.MAX_LOOKS,
 ) -> tuple[list[events.EventMatch], Resume | None]:
     """Return the same as `find_positions`, but the events there that can be read."""
     scan = partial(_scan_readable, events.EventScan(number, environments, listing))
-    most += listing.limit
+    most = events.MAX_LOOKS + listing.limit
     return await read_behind(services, scan, listing.start, listing.limit, most=most, held=turn.held)
 
 
@@ -350,7 +337,6 @@ ROUTES: tuple[Route, ...] = (
         handler=supplement_event,
         kinds=("public", "secret", "proxy"),
         body=SupplementBody,
-        response=SupplementAnswer,
         status=202,
         from_browsers=True,
         errors=("supplement_conflict", "invalid_supplement", "invalid_request_id", "invalid_visitor_metadata"),
@@ -377,7 +363,6 @@ ROUTES: tuple[Route, ...] = (
         ),
         handler=list_events,
         query=ListEventsQuery,
-        response=EventsAnswer,
         errors=("invalid_window",),
     ),
     _read(
@@ -391,7 +376,6 @@ ROUTES: tuple[Route, ...] = (
             "contents are not a public contract."
         ),
         handler=get_event,
-        response=EventDetailBody,
         errors=("event_not_found", "invalid_request_id"),
     ),
     _read(
@@ -408,7 +392,6 @@ ROUTES: tuple[Route, ...] = (
         ),
         handler=update_event,
         body=UpdateEventBody,
-        response=EventDetailBody,
         other_responses=((200, LabelAnswer),),
         errors=("event_not_found", "invalid_request_id"),
     ),

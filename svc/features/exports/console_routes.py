@@ -29,7 +29,7 @@ from svc.http.callers.limits import Turn
 from svc.http.listing import note_unreadable
 from svc.http.route import Call, Outcome, Route, Services, Stream, console_route
 from svc.identify.events.hour_counts import HourCounts, sum_of
-from svc.identify.events.listing import Filters, Listing, Resume, read_filters, read_window
+from svc.identify.events.listing import Filters, Listing, Resume, read_search
 from svc.identify.queries import events
 from svc.identify.queries.hours import hours
 from svc.identify.records import Event
@@ -37,7 +37,6 @@ from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.fields import Environment
 from svc.kernel.values.ids import DAY_MS
 from svc.kernel.values.refusals import Detail, Refusal
-from svc.kernel.values.struct_fields import sent
 from svc.kernel.values.timestamps import timestamp
 from svc.kernel.work.slices import Slice, scanned
 
@@ -68,14 +67,9 @@ async def export_events(services: Services, call: Call) -> Outcome | Refusal:
     """
     query: ExportEventsQuery = call.query
     number = call.organization.number
-    window = read_window(sent(query.start), sent(query.end), call.at_ms, services.event_retention_ms)
-    filters = read_filters(query.asked())
-    for refusal in (window, filters):
-        if isinstance(refusal, Refusal):
-            return refusal
-    assert not isinstance(window, Refusal)
-    assert not isinstance(filters, Refusal)
-    listing = Listing(*window, filters)
+    listing = read_search(query.asked(), call.at_ms, services.event_retention_ms)
+    if isinstance(listing, Refusal):
+        return listing
     if await _is_too_long(services, call.turn, number, query.environment, listing):
         return Refusal("validation_error", (Detail("from", "out_of_range", "query"),), explanation=TOO_MANY)
     form = FORMATS[query.format]

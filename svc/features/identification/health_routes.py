@@ -51,14 +51,12 @@ ROUTES: tuple[Route, ...] = (
         path="/healthz",
         summary="Is the process up?",
         handler=healthz,
-        response=HealthBody,
     ),
     _route(
         operation_id="getReadiness",
         path="/readyz",
         summary="Can it serve?",
         handler=readyz,
-        response=ReadinessBody,
         other_responses=((503, ReadinessBody),),
     ),
 )

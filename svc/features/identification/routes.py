@@ -283,7 +283,6 @@ ROUTES: tuple[Route, ...] = (
         request_headers=("x-svc-sdk-platform",),
         handler=issue_attestation_challenge,
         kinds=("public",),
-        response=ChallengeAnswer,
         from_browsers=True,
     ),
 )

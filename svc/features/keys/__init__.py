@@ -4,7 +4,7 @@ from svc.features.feature import Command, Feature
 
 FEATURE = Feature(
     __name__,
-    retention=("retention",),
+    retention=("jobs",),
     routes=("routes", "verdict_key_routes"),
     commands={
         "key": Command("Manage access", "Issue, list and revoke API keys."),

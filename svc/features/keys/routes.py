@@ -277,7 +277,6 @@ ROUTES: tuple[Route, ...] = (
         summary="Describe the management key",
         description="Which organization it acts on, and in which role.",
         handler=describe_key,
-        response=ManagementKeyBody,
         errors=("not_found",),
     ),
     _list(
@@ -341,7 +340,6 @@ ROUTES: tuple[Route, ...] = (
         ),
         handler=replace_origins,
         body=ReplaceOriginsBody,
-        response=SdkKeyBody,
         errors=("sdk_key_revoked",),
     ),
     console_route(
@@ -350,6 +348,5 @@ ROUTES: tuple[Route, ...] = (
         summary="Read public keys whole",
         description="For the snippets that pages use.",
         handler=read_public_keys,
-        response=PublicKeysBody,
     ),
 )

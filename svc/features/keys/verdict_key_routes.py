@@ -88,7 +88,6 @@ ROUTES: tuple[Route, ...] = (
         summary="Read the public keys of signed verdicts",
         description="A JWK set, open to all. Keep it for an hour, and read it again for a `kid` that is not in it.",
         handler=get_verdict_keys,
-        response=VerdictKeysBody,
         errors=("not_found", "rate_limited"),
         reads_for_all=True,
     ),
@@ -107,6 +106,5 @@ ROUTES: tuple[Route, ...] = (
         needs="administer",
         body=RotateVerdictKeyBody,
         body_required=False,
-        response=VerdictKeysBody,
     ),
 )

@@ -5,8 +5,8 @@ from svc.features.feature import Command, Feature
 FEATURE = Feature(
     __name__,
     tables=("tables",),
-    erasure=("erasure",),
-    retention=("retention",),
+    erasure=("jobs",),
+    retention=("jobs",),
     routes=("routes",),
     checks=("checks",),
     commands={

@@ -11,11 +11,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
 
+from svc.features.contracts.cleanup import CleanupTask, Purge, Sweep, each_row
+from svc.features.contracts.erased import Erased, Forgetting, Keys
 from svc.features.labels.outcomes import OUTCOME_MS, Facts, Outcome, merged
 from svc.features.labels.performance import NO_OUTCOMES, DayOutcomes, LabelCounts
 from svc.features.labels.queries import account_number, day_of, find_outcome, stored_outcome
@@ -35,7 +38,7 @@ from svc.identify.queries.events import refuse_hidden, rewrite_event
 from svc.identify.records import Event
 from svc.identify.tables import EVENTS, VISITORS
 from svc.identify.velocity.counts import KINDS, account_digest, kind_of
-from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.queries import refuse_given
 from svc.kernel.values.fields import ENVIRONMENTS, Environment
 from svc.kernel.values.ids import DAY_MS, first_id, made_at_ms
@@ -156,7 +159,7 @@ def _target(transaction: Transaction, number: int, request_id: bytes, day: int) 
     return None if found is None else found[1]
 
 
-def purge_outcomes(transaction: Transaction, number: int, newest: bytes) -> None:
+def _purge_outcomes(transaction: Transaction, number: int, newest: bytes) -> None:
     """Delete a segment of the archive, and subtract its outcomes from the counts."""
     segment = transaction.get(OUTCOMES, number, newest)
     if segment is None:
@@ -175,7 +178,7 @@ def forget_labels(transaction: Transaction, number: int, subject: Subject, known
         transaction.delete(SUBJECT_LABELS, number, kind, SUBJECTS.index(subject), known_as)
 
 
-def forget_account_number(transaction: Transaction, number: int, digest: int) -> None:
+def _forget_account_number(transaction: Transaction, number: int, digest: int) -> None:
     """Delete the number of an account, found by its digest, and its counts."""
     known_as = transaction.get(ACCOUNT_NUMBERS, number, digest)
     if known_as is not None:
@@ -184,13 +187,13 @@ def forget_account_number(transaction: Transaction, number: int, digest: int) ->
         transaction.delete(NUMBERED_ACCOUNTS, number, known_as)
 
 
-def delete_unnamed_account(
+def _delete_unnamed_account(
     now_ms: int, transaction: Transaction, key: tuple[int, int], account: NumberedAccount
 ) -> bool:
     """Delete the number of an account if no outcome names it any more; return whether it was deleted."""
     if account.last_day * DAY_MS >= now_ms - OUTCOME_MS - 2 * DAY_MS:
         return False
-    forget_account_number(transaction, key[0], account.digest)
+    _forget_account_number(transaction, key[0], account.digest)
     return True
 
 
@@ -256,3 +259,36 @@ def _count_subject(
         transaction.delete(SUBJECT_LABELS, *key)
     else:
         transaction.put(SUBJECT_LABELS, key, counts)
+
+
+def _has_number(snapshot: Snapshot, number: int, subject: Subject, subject_id: str) -> bool:
+    return subject == "account" and bool(account_number(snapshot, number, subject_id))
+
+
+def _forget_account(transaction: Transaction, number: int, subject: Subject, subject_id: str) -> bool:
+    is_known = _has_number(transaction, number, subject, subject_id)
+    if is_known:
+        _forget_account_number(transaction, number, account_digest(number, subject_id))
+    return is_known
+
+
+def _forget_visitor(transaction: Transaction, number: int, visitor_number: int) -> None:
+    forget_labels(transaction, number, "visitor", visitor_number)
+
+
+def _of_visitor(_: Snapshot, number: int, visitor: int, _id: bytes) -> Keys:
+    for kind in range(len(KINDS)):
+        yield SUBJECT_LABELS, (number, kind, SUBJECTS.index("visitor"), visitor)
+
+
+ERASED = {"forget_labels": Erased((SUBJECT_LABELS, ACCOUNT_NUMBERS, NUMBERED_ACCOUNTS), of_visitor=_of_visitor)}
+FORGET = Forgetting(is_known=_has_number, at_once=_forget_account, visitor=_forget_visitor)
+
+
+def _unnamed_accounts(sweep: Sweep) -> CleanupTask:
+    return each_row(NUMBERED_ACCOUNTS, partial(_delete_unnamed_account, sweep.now_ms), sweep.number)
+
+
+PASSES = (_unnamed_accounts,)
+PURGED_BY = {OUTCOMES.name: Purge(_purge_outcomes, rows=250)}
+"""Of a segment most rows are those of the outcomes that are labeled."""

@@ -354,7 +354,6 @@ ROUTES: tuple[Route, ...] = (
         handler=label_event,
         needs="judge",
         body=LabelBody,
-        response=LabelAnswer,
         errors=("event_not_found", "invalid_request_id"),
     ),
     _route(
@@ -368,7 +367,6 @@ ROUTES: tuple[Route, ...] = (
         ),
         handler=read_performance,
         query=PerformanceQuery,
-        response=PerformanceBody,
         errors=("invalid_window",),
     ),
     Route(
@@ -384,6 +382,5 @@ ROUTES: tuple[Route, ...] = (
         handler=read_suggestion,
         kinds=("management",),
         query=SuggestionQuery,
-        response=SuggestionBody,
     ),
 )

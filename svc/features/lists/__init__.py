@@ -6,8 +6,8 @@ from svc.kernel.values.error_codes import ErrorCode
 FEATURE = Feature(
     __name__,
     tables=("tables",),
-    erasure=("erasure",),
-    retention=("retention",),
+    erasure=("jobs",),
+    retention=("jobs",),
     routes=("routes", "standing_routes"),
     checks=("checks",),
     refusals={

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
+from svc.features.contracts.cleanup import CleanupStep, CleanupTask, Sweep
+from svc.features.contracts.erased import Erased, Forgetting, Keys
 from svc.features.lists.lists import (
     MAX_ENTRIES,
     MAX_LISTS,
@@ -40,6 +43,7 @@ from svc.features.lists.queries import (
 )
 from svc.features.lists.tables import FILLED_LISTS, LIST_ENTRIES, LIST_EXPIRIES, LISTED, LISTS
 from svc.features.rules.jobs import is_named
+from svc.identify.model import Subject
 from svc.kernel.store.schema.key_parts import LIST_ID
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.steps import items_of_step
@@ -341,3 +345,33 @@ def _uncount(transaction: Transaction, number: int, gone: Iterable[tuple[bytes, 
     for found in lists_of(transaction, number).values() if values else ():
         if found.id in values:
             _keep(transaction, number, found.counting(removed=values[found.id]))
+
+
+def _is_listed(snapshot: Snapshot, number: int, subject: Subject, subject_id: str) -> bool:
+    return any(listed(snapshot, number, subject, subject_id))
+
+
+def _of_visitor(snapshot: Snapshot, number: int, _: int, raw_id: bytes) -> Keys:
+    for raw_list, entry in listed(snapshot, number, "visitor", raw_id.decode()):
+        yield LIST_ENTRIES, (number, raw_list, entry.value)
+        yield LISTED, (number, entry.value)
+        if entry.expires_at_ms is not None:
+            yield LIST_EXPIRIES, (number, entry.expires_at_ms, raw_list, entry.value)
+
+
+ERASED = {"purge_listed": Erased((LIST_ENTRIES, LIST_EXPIRIES, LISTED), of_visitor=_of_visitor)}
+FORGET = Forgetting(is_known=_is_listed, at_once=purge_listed)
+
+
+def _delete_ended(now_ms: int, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
+    """Delete some entries that have expired, which are one range of expiries; then some whose list was deleted."""
+    (number,), most = start, items_of_step(ROWS_OF_AN_ENTRY)
+    deleted = delete_expired(transaction, number, now_ms, most) or delete_stray(transaction, number, most)
+    return CleanupStep(deleted, start if deleted else None)
+
+
+def _ended_entries(sweep: Sweep) -> CleanupTask:
+    return CleanupTask(LIST_ENTRIES.name, partial(_delete_ended, sweep.now_ms), (sweep.number,))
+
+
+PASSES = (_ended_entries,)

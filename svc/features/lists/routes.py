@@ -252,7 +252,6 @@ ROUTES: tuple[Route, ...] = (
         summary="List lists",
         description=f"Every organization has six from the start: {_SIX}.",
         handler=list_lists,
-        response=ListsBody,
     ),
     _route(
         operation_id="createList",
@@ -262,7 +261,6 @@ ROUTES: tuple[Route, ...] = (
         description="At most 100 per organization, the six built-in lists included.",
         handler=create_list,
         body=CreateListBody,
-        response=ListBody,
         status=201,
         errors=("list_exists", "list_limit"),
     ),
@@ -272,7 +270,6 @@ ROUTES: tuple[Route, ...] = (
         summary="Read a list",
         description="Without its entries, which are listed apart.",
         handler=get_list,
-        response=ListBody,
     ),
     _route(
         operation_id="updateList",
@@ -282,7 +279,6 @@ ROUTES: tuple[Route, ...] = (
         description="A built-in list, and one that a rule uses, keeps its name.",
         handler=update_list,
         body=UpdateListBody,
-        response=ListBody,
         errors=("list_permanent", "list_in_use", "list_exists"),
     ),
     _route(
@@ -305,7 +301,6 @@ ROUTES: tuple[Route, ...] = (
         ),
         handler=list_entries,
         query=ListEntriesQuery,
-        response=EntriesBody,
     ),
     _route(
         operation_id="addListEntries",
@@ -320,7 +315,6 @@ ROUTES: tuple[Route, ...] = (
         handler=add_entries,
         needs="list",
         body=AddEntriesBody,
-        response=AddedBody,
         errors=("list_limit",),
     ),
     _route(
@@ -342,7 +336,6 @@ ROUTES: tuple[Route, ...] = (
         description="Up to 10,000 are looked at.",
         handler=count_entries,
         query=CountEntriesQuery,
-        response=TotalBody,
         errors=("not_found",),
     ),
 )

@@ -178,7 +178,6 @@ ROUTES: tuple[Route, ...] = (
         ),
         handler=read_standing,
         query=StandingQuery,
-        response=StandingBody,
     ),
     console_route(
         operation_id="readConsoleStandings",
@@ -189,6 +188,5 @@ ROUTES: tuple[Route, ...] = (
         handler=read_standings,
         needs="read",
         body=StandingsQuestion,
-        response=StandingsBody,
     ),
 )

@@ -8,7 +8,7 @@ from svc.kernel.values.error_codes import ErrorCode
 
 FEATURE = Feature(
     __name__,
-    retention=("retention",),
+    retention=("jobs",),
     routes=("routes", "sign_in.session_routes", "sign_in.openid_routes", "code_routes"),
     checks=("checks",),
     refusals={

@@ -244,7 +244,6 @@ ROUTES: tuple[Route, ...] = (
         handler=offer_codes,
         body=ProofBody,
         example='{"password": "..."}',
-        response=OfferedTotpBody,
     ),
     _route(
         operation_id="confirmTotp",
@@ -257,7 +256,6 @@ ROUTES: tuple[Route, ...] = (
         ),
         handler=confirm_codes,
         body=ConfirmTotpBody,
-        response=RecoveryCodesBody,
     ),
     _route(
         operation_id="replaceRecoveryCodes",
@@ -270,7 +268,6 @@ ROUTES: tuple[Route, ...] = (
         handler=replace_recovery_codes,
         body=ProofBody,
         example='{"password": "..."}',
-        response=RecoveryCodesBody,
         audited=Audited(),
     ),
     _route(

@@ -20,7 +20,7 @@ from svc.kernel.access.credentials import ApiKey, digest
 from svc.kernel.access.jobs import put_link
 from svc.kernel.access.members import canonical_email
 from svc.kernel.access.roles import KEY_ROLES, ROLES, KeyRole
-from svc.kernel.access.sessions import LONGEST_LINK_MINUTES, SESSION_MS, ConsoleLink, new_token
+from svc.kernel.access.sessions import LONGEST_LINK_MINUTES, SESSION_MS, ConsoleLink, console_url, new_token
 from svc.kernel.net.origins import is_loopback, normalize_origin
 from svc.kernel.store.directory import Opened
 from svc.kernel.store.installation import claim_region
@@ -188,11 +188,6 @@ def link(operation: Operation, role: str, minutes: int, name: str, url: str | No
         return
     click.echo(f"{shown['url']}\n\nOpen it in a browser within {minutes} minutes; it works once.")
     click.echo(f"Sign its user out again: svc key revoke {made.key.id}")
-
-
-def console_url(base: str, token: str) -> str:
-    """Return the link itself. The token is the fragment, which no browser sends and no log has."""
-    return f"{base}/console#{token}"
 
 
 def make_link(

@@ -4,15 +4,18 @@ sessions, links and invitations that have expired.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import msgspec
 
-from svc.kernel.access.jobs import end_sessions_of, find_invitation
+from svc.features.contracts.cleanup import CleanupTask, Sweep, each_row
+from svc.kernel.access.jobs import SIGN_IN_TABLES, SignIn, end, end_sessions_of, find_invitation, holder
 from svc.kernel.access.members import MAX_MEMBERS, Invitation, Member, MemberStatus, email_digest, is_member_id
 from svc.kernel.access.roles import Role
 from svc.kernel.access.tables import INVITATIONS, MEMBER_EMAILS, MEMBERS
 from svc.kernel.store.schema.codec import CorruptionError
+from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.queries import is_removed
 from svc.kernel.values.refusals import Refusal
@@ -185,3 +188,16 @@ def _is_admin(member: Member) -> bool:
 def is_last_admin(snapshot: Snapshot, number: int, member: Member) -> bool:
     """Return whether a member is the only active admin of its organization."""
     return _is_admin(member) and not other_active_admins(snapshot, number, member.id)
+
+
+def _delete_sign_in(
+    table: Table[Any], now_ms: int, transaction: Transaction, key: tuple[int, bytes], signed: SignIn
+) -> bool:
+    return holder(transaction, key[0], signed, now_ms) is None and end(transaction, table, *key, now_ms)
+
+
+def _ended_sign_ins(table: Table[Any], sweep: Sweep) -> CleanupTask:
+    return each_row(table, partial(_delete_sign_in, table, sweep.now_ms), sweep.number)
+
+
+PASSES = tuple(partial(_ended_sign_ins, table) for table in SIGN_IN_TABLES)

@@ -41,7 +41,7 @@ from svc.kernel.access.credentials import digest
 from svc.kernel.access.jobs import find_invitation
 from svc.kernel.access.members import INVITATION_MS, MEMBER_PREFIX, Member, canonical_email
 from svc.kernel.access.roles import may
-from svc.kernel.access.sessions import new_token, organization_of
+from svc.kernel.access.sessions import console_url, new_token, organization_of
 from svc.kernel.access.tables import INVITATIONS
 from svc.kernel.net.origins import normalize_origin
 from svc.kernel.store.snapshot import Snapshot, Transaction
@@ -106,14 +106,9 @@ async def _invited(services: Services, call: Call, job: Callable[..., Member | R
         return invited
     return InvitedMemberBody(
         member=member_row(invited),
-        invitation_url=invitation_url(services.public_url or _origin(call), token),
+        invitation_url=console_url(services.public_url or _origin(call), token),
         expires_at=timestamp(expires_at_ms),
     )
-
-
-def invitation_url(origin: str, token: str) -> str:
-    """Return the link itself. The token is the fragment, which no browser sends and no log has."""
-    return f"{origin}/console#{token}"
 
 
 def _origin(call: Call) -> str:
@@ -283,7 +278,6 @@ ROUTES: tuple[Route, ...] = (
         summary="List members",
         description="Oldest first, those that are invited or suspended among them.",
         handler=list_members,
-        response=MembersBody,
     ),
     _route(
         operation_id="inviteMember",
@@ -296,7 +290,6 @@ ROUTES: tuple[Route, ...] = (
         ),
         handler=invite_member,
         body=InviteMemberBody,
-        response=InvitedMemberBody,
         status=201,
         errors=("member_exists", "member_limit"),
     ),
@@ -311,7 +304,6 @@ ROUTES: tuple[Route, ...] = (
             "all its other sessions end."
         ),
         handler=invite_again,
-        response=InvitedMemberBody,
         errors=("member_suspended",),
     ),
     _route(
@@ -322,7 +314,6 @@ ROUTES: tuple[Route, ...] = (
         description=f"Name, role or status; in force from its next request on. {_LAST}",
         handler=update_member,
         body=UpdateMemberBody,
-        response=MemberBody,
         errors=("last_admin", "member_invited"),
     ),
     _route(
@@ -341,7 +332,6 @@ ROUTES: tuple[Route, ...] = (
         summary="Read the names of members",
         description="Of everybody in the organization, for those who assign reviews and read notes.",
         handler=read_people,
-        response=PeopleBody,
     ),
     console_route(
         kinds=(),
@@ -354,7 +344,6 @@ ROUTES: tuple[Route, ...] = (
         handler=read_invitation,
         body=ReadInvitationBody,
         example='{"token": "svc_ci_..."}',
-        response=InvitationBody,
         errors=(*KEYED, "secure_connection_required", "cross_origin_request"),
     ),
     console_route(

@@ -120,7 +120,6 @@ ROUTES: tuple[Route, ...] = (
         operation_id="getSettings",
         summary="Read the settings of the organization",
         handler=read_settings,
-        response=SettingsBody,
     ),
     _route(
         operation_id="updateSettings",
@@ -133,6 +132,5 @@ ROUTES: tuple[Route, ...] = (
         handler=update_settings,
         needs="administer",
         body=UpdateSettingsBody,
-        response=SettingsBody,
     ),
 )

@@ -6,9 +6,10 @@ from svc.kernel.values.error_codes import ErrorCode
 FEATURE = Feature(
     __name__,
     tables=("tables",),
-    erasure=("erasure",),
-    retention=("retention",),
+    erasure=("jobs",),
+    retention=("jobs",),
     routes=("routes",),
+    checks=("checks",),
     refusals={
         "review_closed": ErrorCode(409, "This review is closed. Open it again to change it."),
         "review_open": ErrorCode(409, "This review, or another one of its visitor and account, is open."),

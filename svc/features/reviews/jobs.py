@@ -8,11 +8,14 @@ opens a review, writes five and its webhook event.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
 import msgspec
 
+from svc.features.contracts.cleanup import CleanupStep, CleanupTask, Sweep
+from svc.features.contracts.erased import Erased, Forgetting, Keys
 from svc.features.labels.jobs import LabelChange, label_request
 from svc.features.members.jobs import find_member
 from svc.features.reviews.queries import (
@@ -41,6 +44,7 @@ from svc.features.webhooks.jobs.deliveries import (
     enqueue_about,
     purge_webhook_event,
     remove_account_of,
+    webhook_event_rows,
 )
 from svc.features.webhooks.records import EventType, webhook_environment
 from svc.identify.model import SUBJECTS, Label, Subject
@@ -48,8 +52,8 @@ from svc.identify.records import RETENTION_MS, Event
 from svc.identify.tables import EVENTS
 from svc.kernel.net.trace_context import TraceContext
 from svc.kernel.store.schema.table import Table
-from svc.kernel.store.snapshot import Transaction
-from svc.kernel.store.steps import STEP_ROWS
+from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.store.steps import STEP_ROWS, items_of_step
 from svc.kernel.tenants.queries import organization
 from svc.kernel.values.ordered_ids import first_ordered_id, ordered_id, raw_ordered_id
 from svc.kernel.values.partitions import EndpointKey
@@ -278,16 +282,6 @@ def forget_reviews(transaction: Transaction, number: int, subject: Subject, subj
     return True
 
 
-def delete_old_reviews(transaction: Transaction, number: int, now_ms: int, most: int) -> int:
-    """Delete up to `most` reviews opened more than 400 days ago, oldest first; return how many were deleted."""
-    beyond = first_ordered_id(now_ms - REVIEW_MS)
-    keys = transaction.scan_keys(REVIEWS, (number,), (number, beyond))
-    old = [review for _, key in zip(range(most), keys, strict=False) if (review := transaction.get(REVIEWS, *key))]
-    for review in old:
-        _delete(transaction, number, review)
-    return len(old)
-
-
 def add_note(
     transaction: Transaction,
     number: int,
@@ -318,3 +312,35 @@ def delete_note(
     if raw_id is None or not transaction.delete(NOTES, number, *subject_stem(number, subject, subject_id), raw_id):
         return Refusal("not_found")
     return None
+
+
+def _is_reviewed(snapshot: Snapshot, number: int, subject: Subject, subject_id: str) -> bool:
+    return any(reviews_of(snapshot, number, subject, subject_id))
+
+
+def _of_visitor(snapshot: Snapshot, number: int, _: int, raw_id: bytes) -> Keys:
+    for review in reviews_of(snapshot, number, "visitor", raw_id.decode()):
+        yield from review_rows(number, review)
+        for event_id in webhook_event_ids(review):
+            yield from webhook_event_rows(snapshot, number, event_id)
+
+
+ERASED = {"forget_reviews": Erased((REVIEWS, OPEN_REVIEWS, OPEN_CASES, SUBJECT_REVIEWS), of_visitor=_of_visitor)}
+FORGET = Forgetting(is_known=_is_reviewed, step=forget_reviews)
+
+
+def _delete_old(now_ms: int, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
+    """Delete some reviews opened more than 400 days ago, oldest first."""
+    (number,), most = start, items_of_step(ROWS_OF_A_REVIEW)
+    keys = transaction.scan_keys(REVIEWS, start, (number, first_ordered_id(now_ms - REVIEW_MS)))
+    old = [review for key in islice(keys, most) if (review := transaction.get(REVIEWS, *key))]
+    for review in old:
+        _delete(transaction, number, review)
+    return CleanupStep(len(old), start if len(old) == most else None)
+
+
+def _old_reviews(sweep: Sweep) -> CleanupTask:
+    return CleanupTask(REVIEWS.name, partial(_delete_old, sweep.now_ms), (sweep.number,))
+
+
+PASSES = (_old_reviews,)

@@ -53,18 +53,16 @@ def _opened_reviews(snapshot: Snapshot, number: int, raw_ids: Iterable[bytes]) -
     return all_present(rows, lambda raw_id: f"the review {raw_id.decode()} is missing, and it is among the open ones")
 
 
-def first_open_reviews(snapshot: Snapshot, after: int, limit: int) -> list[tuple[int, int]]:
-    """Return (organization, when its oldest open review was opened in Unix ms) of the next `limit` organizations that
+def first_open_reviews(snapshot: Snapshot, after: int, limit: int) -> Iterator[tuple[int, int]]:
+    """Yield (organization, when its oldest open review was opened in Unix ms) of the next `limit` organizations that
     have one, above the number `after`. Each costs one seek.
     """
-    found: list[tuple[int, int]] = []
-    while len(found) < limit:
+    for _ in range(limit):
         key = next((key for key, _ in snapshot.scan(OPEN_REVIEWS, start=(after + 1,))), None)
         if key is None:
-            break
+            return
         after, raw_id = key
-        found.append((after, ordered_id_ms(raw_id)))
-    return found
+        yield after, ordered_id_ms(raw_id)
 
 
 def reviews_below(

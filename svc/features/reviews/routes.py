@@ -223,7 +223,7 @@ def _about(call: Call) -> tuple[Subject, str]:
 def _routes(whom: str, path: str) -> tuple[Route, ...]:
     """Return the routes of notes about `whom`, `Visitor` or `Account`."""
     routes: dict[str, dict[str, Any]] = {
-        f"list{whom}Notes": {"handler": list_notes, "response": NotesBody, "summary": f"List notes about {_A[whom]}"},
+        f"list{whom}Notes": {"handler": list_notes, "summary": f"List notes about {_A[whom]}"},
         f"create{whom}Note": {
             "method": "POST",
             "handler": create_note,
@@ -231,7 +231,6 @@ def _routes(whom: str, path: str) -> tuple[Route, ...]:
             "summary": f"Write a note about {_A[whom]}",
             "description": "At most 100. Notes are kept for 400 days; the erasure of their subject deletes them.",
             "body": NewNoteBody,
-            "response": NoteBody,
             "status": 201,
             "errors": ("note_limit",),
         },
@@ -265,7 +264,6 @@ ROUTES: tuple[Route, ...] = (
         ),
         handler=list_reviews,
         query=ReviewsQuery,
-        response=ReviewsBody,
     ),
     console_route(
         operation_id="countConsoleReviews",
@@ -274,7 +272,6 @@ ROUTES: tuple[Route, ...] = (
         description="Up to 10,000 are looked at.",
         handler=count_reviews,
         query=CountReviewsQuery,
-        response=TotalBody,
     ),
     _route(
         operation_id="openReview",
@@ -289,7 +286,6 @@ ROUTES: tuple[Route, ...] = (
         handler=open_by_hand,
         needs="judge",
         body=OpenReviewBody,
-        response=ReviewAnswer,
         status=201,
         other_responses=((200, ReviewAnswer),),
         errors=("event_not_found",),
@@ -299,7 +295,6 @@ ROUTES: tuple[Route, ...] = (
         path=_REVIEW,
         summary="Read a review",
         handler=get_review,
-        response=ReviewAnswer,
     ),
     _route(
         operation_id="assignReview",
@@ -310,7 +305,6 @@ ROUTES: tuple[Route, ...] = (
         handler=assign,
         needs="judge",
         body=AssignReviewBody,
-        response=ReviewAnswer,
         errors=("review_closed",),
     ),
     _route(
@@ -323,7 +317,6 @@ ROUTES: tuple[Route, ...] = (
         handler=close,
         needs="judge",
         body=CloseReviewBody,
-        response=ReviewAnswer,
         errors=("review_closed",),
     ),
     _route(
@@ -337,7 +330,6 @@ ROUTES: tuple[Route, ...] = (
         ),
         handler=reopen,
         needs="judge",
-        response=ReviewAnswer,
         errors=("review_open",),
     ),
     *_routes("Visitor", "/visitors/{visitor_id}/notes"),

@@ -327,7 +327,6 @@ ROUTES: tuple[Route, ...] = (
         ),
         handler=explain_event,
         query=EventRulesQuery,
-        response=EventRulesBody,
         errors=("event_not_found", "invalid_request_id"),
     ),
     console_route(
@@ -337,7 +336,6 @@ ROUTES: tuple[Route, ...] = (
         description="The ruleset in force and the last 100 before it.",
         handler=list_revisions,
         query=RevisionsQuery,
-        response=RevisionsBody,
     ),
     console_route(
         operation_id="checkConsoleRules",
@@ -357,6 +355,5 @@ ROUTES: tuple[Route, ...] = (
         summary="Read what conditions may name",
         description="Variables with their types, functions, and lists.",
         handler=read_language,
-        response=LanguageBody,
     ),
 )

@@ -85,6 +85,5 @@ ROUTES: tuple[Route, ...] = (
         handler=read_examples,
         needs="read",
         body=ExamplesBody,
-        response=ExamplesAnswer,
     ),
 )

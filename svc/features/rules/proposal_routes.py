@@ -171,7 +171,6 @@ ROUTES: tuple[Route, ...] = (
         summary="List proposals of rules",
         description="What waits for an admin. A proposal is kept for 90 days.",
         handler=list_proposals,
-        response=ProposalsBody,
     ),
     _route(
         operation_id="proposeRules",
@@ -183,7 +182,6 @@ ROUTES: tuple[Route, ...] = (
         needs="draft",
         audited=Audited(made="id"),
         body=NewProposalBody,
-        response=ProposalBody,
         status=201,
         errors=("proposal_limit",),
     ),

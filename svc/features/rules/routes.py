@@ -407,7 +407,6 @@ ROUTES: tuple[Route, ...] = (
         handler=read_rules,
         kinds=("management",),
         query=RulesQuery,
-        response=RulesAnswer,
     ),
     Route(
         operation_id="saveRules",
@@ -427,7 +426,6 @@ ROUTES: tuple[Route, ...] = (
         needs="draft",
         query=RulesQuery,
         body=RulesBody,
-        response=RulesAnswer,
         errors=("revision_conflict",),
     ),
     Route(
@@ -445,6 +443,5 @@ ROUTES: tuple[Route, ...] = (
         kinds=("management",),
         query=RulesQuery,
         body=PreviewBody,
-        response=RulesPreview,
     ),
 )

@@ -302,7 +302,6 @@ ROUTES: tuple[Route, ...] = (
         ),
         handler=read_statistics,
         query=StatisticsQuery,
-        response=StatisticsBody,
         errors=("invalid_window",),
     ),
     console_route(
@@ -316,7 +315,6 @@ ROUTES: tuple[Route, ...] = (
         ),
         handler=read_actions,
         query=ActionsQuery,
-        response=ActionsBody,
         errors=("invalid_window",),
     ),
     console_route(
@@ -326,7 +324,6 @@ ROUTES: tuple[Route, ...] = (
         description=f"Of the newest {EVENTS_LOOKED_AT:,} identifications of the window.",
         handler=read_networks,
         query=NetworksQuery,
-        response=NetworksBody,
         errors=("invalid_window",),
     ),
 )

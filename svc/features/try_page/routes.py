@@ -185,13 +185,11 @@ ROUTES: tuple[Route, ...] = (
         path="/try/config.json",
         under=("",),
         handler=configuration,
-        response=TryConfig,
     ),
     _own(
         operation_id="explainTry",
         path="/try/event",
         handler=explain,
-        response=TryAnswer,
         errors=("event_not_found", "invalid_supplement"),
     ),
     _own(

@@ -43,7 +43,7 @@ OLDEST = 1
 
 def _second_version(transaction: Transaction) -> None:
     """Version 2: the tables of 0.2.0. Count what organizations hold of the store, their active keys and today's usage;
-    index credits and attempts. The next version makes the indexes and counters of events.
+    index credits and attempts. Version 7 makes the indexes and counters of events.
     """
     for (number,), _ in transaction.scan(ORGANIZATIONS):
         active = counted_keys(transaction, number)
@@ -55,9 +55,10 @@ def _second_version(transaction: Transaction) -> None:
 
 
 def _third_version(transaction: Transaction) -> None:
-    """Version 3: events are indexed by segments. Clear the former indexes, whose tables stay empty."""
+    """Version 3: events are indexed by segments. Clear the former indexes, whose tables stay empty; version 7 makes the
+    segments.
+    """
     _clear(transaction, *_FORMER_INDEXES)
-    rebuild_indexes(transaction)
 
 
 def _fourth_version(_: Transaction) -> None:
@@ -70,16 +71,16 @@ def _fifth_version(_: Transaction) -> None:
     """
 
 
-def _sixth_version(transaction: Transaction) -> None:
+def _sixth_version(_: Transaction) -> None:
     """Version 6: events have an account, an action and a velocity, and are found by account, action and network too.
-    Index stored events by their network.
+    Version 7 indexes stored events by their network.
     """
-    rebuild_indexes(transaction)
 
 
 def _seventh_version(transaction: Transaction) -> None:
     """Version 7: find events by the rule that decided them and by rules that matched in shadow mode; give accounts
-    records; count a sign-up without an account as one of its own. All come from events and velocity rows.
+    records; count a sign-up without an account as one of its own. All come from events and velocity rows. Events are
+    read once for the indexes of versions 3, 6 and 7: an upgrade is one transaction.
     """
     rebuild_indexes(transaction)
     velocity_jobs.build_records(transaction)

@@ -6,7 +6,7 @@ from svc.kernel.values.error_codes import ErrorCode
 FEATURE = Feature(
     __name__,
     tables=("tables",),
-    retention=("retention",),
+    retention=("jobs",),
     routes=("routes",),
     refusals={
         "view_exists": ErrorCode(409, "There is a view of this name on this screen. Choose another name."),

@@ -1,10 +1,12 @@
-"""Views in transactions: found, saved and deleted."""
+"""Views in transactions: found, saved, and deleted with the member whose own they are."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+from svc.features.contracts.cleanup import CleanupTask, Sweep, each_row
+from svc.features.members.jobs import find_member
 from svc.features.views.tables import SAVED_VIEWS, raw_owner
 from svc.features.views.views import MAX_OWN_VIEWS, MAX_SHARED_VIEWS, View
 from svc.kernel.store.snapshot import Snapshot, Transaction
@@ -59,3 +61,16 @@ def save_view(transaction: Transaction, number: int, view: View) -> View | Refus
         return Refusal("view_exists")
     transaction.put(SAVED_VIEWS, (number, owner, raw_ordered_id("view", view.id)), view)
     return view
+
+
+def _delete_ownerless(transaction: Transaction, key: tuple[Any, ...], view: View) -> bool:
+    if view.owner is None or find_member(transaction, key[0], view.owner) is not None:
+        return False
+    return transaction.delete(SAVED_VIEWS, *key)
+
+
+def _ownerless_views(sweep: Sweep) -> CleanupTask:
+    return each_row(SAVED_VIEWS, _delete_ownerless, sweep.number)
+
+
+PASSES = (_ownerless_views,)

@@ -164,7 +164,6 @@ ROUTES: tuple[Route, ...] = (
         description="Filters by a name: those of the organization, and of a member its own.",
         handler=list_views,
         query=ViewsQuery,
-        response=ViewsBody,
     ),
     _route(
         operation_id="createConsoleView",
@@ -180,7 +179,6 @@ ROUTES: tuple[Route, ...] = (
         needs="read",
         audited=Audited(made="id", withholds=frozenset({"name", "query"})),
         body=NewViewBody,
-        response=ViewBody,
         status=201,
         errors=("view_exists", "view_limit", "insufficient_role"),
     ),
@@ -189,7 +187,6 @@ ROUTES: tuple[Route, ...] = (
         path="/views/{view_id}",
         summary="Read a saved view",
         handler=read_view,
-        response=ViewBody,
         errors=("not_found",),
     ),
     _route(

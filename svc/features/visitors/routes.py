@@ -79,11 +79,8 @@ async def erase_wholly(
     def begin(transaction: Transaction) -> Refusal | bool:
         return unless(transaction) or erase_visitor(transaction, number, visitor_id, call.at_ms)
 
-    ended = await change(services, call, begin, may_use_reserve=True)
-    while ended is False:
-        go_on = partial(continue_erasure, number=number, raw_id=visitor_id.encode(), now_ms=call.at_ms)
-        ended = await change(services, call, go_on, may_use_reserve=True)
-    return ended if isinstance(ended, Refusal) else None
+    go_on = partial(continue_erasure, number=number, raw_id=visitor_id.encode(), now_ms=call.at_ms)
+    return await _erased(services, call, begin, go_on)
 
 
 async def erase_an_account(services: Services, call: Call) -> Refusal | None:
@@ -94,10 +91,17 @@ async def erase_an_account(services: Services, call: Call) -> Refusal | None:
     """
     number, account_id = call.organization.number, call.path["account_id"]
     begin = partial(erase_account, number=number, account_id=account_id, now_ms=call.at_ms)
+    digest = account_digest(number, account_id)
+    go_on = partial(continue_account_erasure, number=number, digest=digest, now_ms=call.at_ms)
+    return await _erased(services, call, begin, go_on)
+
+
+async def _erased(
+    services: Services, call: Call, begin: Callable[[Transaction], Refusal | bool], go_on: Callable[[Transaction], bool]
+) -> Refusal | None:
+    """Begin an erasure, and go on with it until nothing is left."""
     ended = await change(services, call, begin, may_use_reserve=True)
     while ended is False:
-        digest = account_digest(number, account_id)
-        go_on = partial(continue_account_erasure, number=number, digest=digest, now_ms=call.at_ms)
         ended = await change(services, call, go_on, may_use_reserve=True)
     return ended if isinstance(ended, Refusal) else None
 
@@ -367,7 +371,6 @@ ROUTES: tuple[Route, ...] = (
         ),
         handler=list_visitors,
         query=VisitorsQuery,
-        response=VisitorsBody,
     ),
     console_route(
         operation_id="getConsoleVisitor",
@@ -379,7 +382,6 @@ ROUTES: tuple[Route, ...] = (
         ),
         handler=read_visitor,
         query=VisitorQuery,
-        response=VisitorBody,
         errors=("not_found",),
     ),
 )

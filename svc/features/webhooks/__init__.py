@@ -10,8 +10,8 @@ from svc.kernel.values.error_codes import ErrorCode
 FEATURE = Feature(
     __name__,
     tables=("tables",),
-    erasure=("erasure",),
-    retention=("retention",),
+    erasure=("jobs.cleanup",),
+    retention=("jobs.cleanup",),
     routes=("routes",),
     checks=("checks",),
     refusals={

@@ -51,8 +51,6 @@ from svc.kernel.values.partitions import EndpointKey
 MINUTES_PER_DAY = 24 * 60
 LEAPS, LEAP_AFTER = 16, 32
 """Over the rest of queues, in one look; rows of a queue that are read before it is leapt over."""
-ATTEMPTS_LOOKED_AT = 1000
-"""Of those about one event: nine to each of ten endpoints, and redeliveries."""
 BEYOND = b"\xff" * 16
 """Above every attempt id."""
 
@@ -113,7 +111,6 @@ class NoWork(NamedTuple):
 class EndpointOverview(NamedTuple):
     """The state of one endpoint, for metrics."""
 
-    queue: EndpointKey
     status: EndpointStatus
     sent_to_as: EndpointStatus
     """`failing` also where it fails often enough to be sent to as one that does."""
@@ -247,19 +244,19 @@ def first_removed(snapshot: Snapshot, sends: Callable[[EndpointKey], bool] | Non
     return next((queue for queue in removed if sends is None or sends(queue)), None)
 
 
-def endpoint_overviews(snapshot: Snapshot, after: EndpointKey, limit: int, now_ms: int) -> list[EndpointOverview]:
-    """Return the state of the next `limit` endpoints of all organizations, after `after` in key order. Each costs one
+def endpoint_overviews(
+    snapshot: Snapshot, after: EndpointKey, limit: int, now_ms: int
+) -> Iterator[tuple[EndpointKey, EndpointOverview]]:
+    """Yield the state of the next `limit` endpoints of all organizations, after `after` in key order. Each costs one
     row and one seek, and one more row if a delivery is due.
     """
-    found: list[EndpointOverview] = []
     start = (after.organization, after.endpoint + 1)
     for key, endpoint in islice(snapshot.scan(ENDPOINTS, start=start), limit):
         queue = EndpointKey(*key)
         first_ms = next((first_ms for (_, _, first_ms, *_), _ in snapshot.scan(DUE, *queue)), None)
         due_ms = None if first_ms is None or first_ms > now_ms else first_ms
         failing = due_ms is not None and endpoint.status == "active" and is_failing(endpoint, health(snapshot, queue))
-        found.append(EndpointOverview(queue, endpoint.status, "failing" if failing else endpoint.status, due_ms))
-    return found
+        yield queue, EndpointOverview(endpoint.status, "failing" if failing else endpoint.status, due_ms)
 
 
 def is_responding(snapshot: Snapshot, queue: EndpointKey) -> bool:

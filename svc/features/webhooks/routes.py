@@ -293,7 +293,6 @@ ROUTES: tuple[Route, ...] = (
         summary="List webhook endpoints",
         description="Newest first, without secrets.",
         handler=list_webhooks,
-        response=WebhooksBody,
     ),
     _route(
         operation_id="createWebhook",
@@ -311,7 +310,6 @@ ROUTES: tuple[Route, ...] = (
         ),
         handler=create_webhook,
         body=CreateWebhookBody,
-        response=IssuedWebhookBody,
         status=201,
         errors=("webhook_limit",),
     ),
@@ -327,7 +325,6 @@ ROUTES: tuple[Route, ...] = (
         ),
         handler=update_webhook,
         body=UpdateWebhookBody,
-        response=WebhookBody,
     ),
     _route(
         operation_id="deleteWebhook",
@@ -350,7 +347,6 @@ ROUTES: tuple[Route, ...] = (
         handler=rotate_secret,
         body=RotateWebhookSecretBody,
         body_required=False,
-        response=IssuedWebhookBody,
         errors=("webhook_unsigned",),
     ),
     _route(
@@ -363,7 +359,6 @@ ROUTES: tuple[Route, ...] = (
             "failure does not make the endpoint `failing`."
         ),
         handler=send_test,
-        response=QueuedDeliveryBody,
         status=202,
         errors=("webhook_busy", "webhook_paused"),
     ),
@@ -378,7 +373,6 @@ ROUTES: tuple[Route, ...] = (
         ),
         handler=redeliver_webhook,
         body=RedeliverWebhookBody,
-        response=QueuedDeliveryBody,
         status=202,
         errors=("webhook_busy", "webhook_paused"),
     ),
@@ -392,6 +386,5 @@ ROUTES: tuple[Route, ...] = (
         ),
         handler=list_deliveries,
         query=ListWebhookDeliveriesQuery,
-        response=WebhookDeliveriesBody,
     ),
 )

@@ -137,7 +137,7 @@ _SAVED = (
 )
 
 _route = partial(Route, tag="Management: weights", kinds=("management",))
-_read = partial(_route, handler=read_weights, response=RiskWeightsBody)
+_read = partial(_route, handler=read_weights)
 _save = partial(
     _route,
     method="PUT",
@@ -146,9 +146,8 @@ _save = partial(
     needs="administer",
     body=SaveWeightsBody,
     example='{"suspect_threshold": 30, "weights": {"automation": 40, "tor": 30}}',
-    response=RiskWeightsBody,
 )
-_restore = partial(_route, method="DELETE", handler=restore, needs="administer", response=RiskWeightsBody)
+_restore = partial(_route, method="DELETE", handler=restore, needs="administer")
 
 
 log = structlog.get_logger()
@@ -313,7 +312,6 @@ ROUTES: tuple[Route, ...] = (
         path=ORGANIZATION + "/risk-signals",
         summary="List the signals that can fire",
         handler=list_signals,
-        response=SignalsBody,
     ),
     console_route(
         operation_id="previewWeights",
@@ -331,7 +329,6 @@ ROUTES: tuple[Route, ...] = (
         handler=preview_weights,
         body=PreviewWeightsBody,
         example='{"suspect_threshold": 30, "weights": {"tor": 30}, "platform": "web", "environment": "development"}',
-        response=WeightsPreview,
         errors=("not_found", "sdk_key_revoked"),
     ),
 )

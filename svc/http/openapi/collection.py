@@ -46,18 +46,9 @@ FROM_RESPONSES = {
     "identify": {"requestId": "request_id", "visitorId": "visitor_id", "deferredToken": "deferred_token"},
     "getEvent": {"accountId": "account_id"},
     "getRules": {"rulesRevision": "revision"},
-    "issueProxyKey": {"proxyCredentialId": "credential.id"},
-    "issueSdkKey": {"keyId": "key.id"},
-    "createWebhook": {"webhookId": "endpoint.id"},
-    "createList": {"listId": "id"},
-    "proposeRules": {"proposalId": "id"},
-    "openReview": {"reviewId": "review.id"},
-    "createVisitorNote": {"noteId": "id"},
-    "createAccountNote": {"noteId": "id"},
-    "inviteMember": {"memberId": "member.id"},
     "testWebhook": {"eventId": "event_id"},
 }
-"""Operation -> variable -> where in its response the value is."""
+"""Operation -> variable -> where in its response the value is, beside the ids of what an operation makes."""
 
 IN_BODIES: dict[str, Json] = {
     "supplementEvent": {"token": "{{deferredToken}}"},
@@ -92,8 +83,12 @@ def collection(document: Json, address: str = BASE_URL) -> Json:
     """Return a Postman v2.1 collection with a request for every operation of an OpenAPI document (decisions 9.2).
     `address`: where its requests go, without a slash at its end.
     """
+    variables = from_responses(document)
     requests = {
-        operation["operationId"]: (operation["tags"][0], _item(document, method, path, operation))
+        operation["operationId"]: (
+            operation["tags"][0],
+            _item(document, method, path, operation, variables.get(operation["operationId"], {})),
+        )
         for path, operations in document["paths"].items()
         for method, operation in operations.items()
     }
@@ -127,14 +122,30 @@ def collection(document: Json, address: str = BASE_URL) -> Json:
             *({"key": name, "value": value, "description": text} for name, (value, text) in GIVEN.items()),
             *(
                 {"key": name, "value": "", "description": f"Filled in by the response to `{operation}`."}
-                for operation, variables in FROM_RESPONSES.items()
-                for name in variables
+                for operation, filled in variables.items()
+                for name in filled
             ),
         ],
     }
 
 
-def _item(document: Json, method: str, path: str, operation: Json) -> Json:
+def from_responses(document: Json) -> dict[str, dict[str, str]]:
+    """Return, by operation, the variables that its response fills in, each with the place of its value: those of
+    `FROM_RESPONSES`, and the id of what a `POST` makes if paths go on with it.
+    """
+    paths, found = document["paths"], dict(FROM_RESPONSES)
+    for path, operations in paths.items():
+        made = operations.get("post", {}).get("responses", {}).get("201")
+        named = {name for other in paths for name in re.findall(f"^{re.escape(path)}/{{(\\w+)}}", other)}
+        if made is not None and named:
+            shown = json_schema.example(document["components"]["schemas"], made["content"][JSON]["schema"])
+            holders = (name for name, value in shown.items() if isinstance(value, dict) and "id" in value)
+            location = "id" if "id" in shown else f"{next(holders)}.id"
+            found[operations["post"]["operationId"]] = {_variable(name): location for name in named}
+    return found
+
+
+def _item(document: Json, method: str, path: str, operation: Json, filled: dict[str, str]) -> Json:
     name, parameters = operation["operationId"], operation.get("parameters", [])
     headers = [_pair(parameter) | {"disabled": True} for parameter in parameters if parameter["in"] == "header"]
     if {"publicKey": []} in operation["security"]:
@@ -157,16 +168,16 @@ def _item(document: Json, method: str, path: str, operation: Json) -> Json:
             "raw": _NUMBERS.sub(r"\1", msgspec.json.format(msgspec.json.encode(sent), indent=2).decode()),
             "options": {"raw": {"language": "json"}},
         }
-    return {"name": operation["summary"], "event": _events(name), "request": request, "response": []}
+    return {"name": operation["summary"], "event": _events(name, filled), "request": request, "response": []}
 
 
-def _events(name: str) -> list[Json]:
+def _events(name: str, filled: dict[str, str]) -> list[Json]:
     """Return the scripts before the request, a wait for some, and after it: the check, then the variables."""
     before = [f"setTimeout(function () {{}}, {WAITS_MS[name]});"] if name in WAITS_MS else []
     after = ['pm.test("succeeds", function () { pm.expect(pm.response.code).to.be.within(200, 299); });']
     after += [
         f'pm.collectionVariables.set("{variable}", pm.response.json().{location});'
-        for variable, location in FROM_RESPONSES.get(name, {}).items()
+        for variable, location in filled.items()
     ]
     return [
         {"listen": moment, "script": {"type": "text/javascript", "exec": lines}}
@@ -204,5 +215,10 @@ def _pair(parameter: Json) -> Json:
 def _value(name: str, location: str, schema: Any) -> str:
     """Return the variable named after an id of the path, or an example of anything else."""
     if location == "path" and name.endswith("_id"):
-        return "{{" + re.sub(r"_(\w)", lambda found: found[1].upper(), name) + "}}"
+        return "{{" + _variable(name) + "}}"
     return QUERIES.get(name) or str(schema["examples"][0])
+
+
+def _variable(name: str) -> str:
+    """Return the name of the variable for an id of a path."""
+    return re.sub(r"_(\w)", lambda found: found[1].upper(), name)

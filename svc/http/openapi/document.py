@@ -225,7 +225,7 @@ def parameter(annotated: Any) -> Json:
 
 def _response_bodies(route: Route) -> dict[int, list[type[msgspec.Struct]]]:
     """Return the bodies by status, without errors."""
-    bodies = {route.status: [] if route.response is None else [route.response]}
+    bodies = {route.status: [] if route.answer is None else [route.answer]}
     for status, kind in route.other_responses:
         bodies.setdefault(status, []).append(kind)
     return bodies

@@ -13,8 +13,17 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from svc.identify.fields import Confidence, EventLabel, EventLabelReason
-from svc.identify.model import RULE_ACTIONS, AnonymityNetwork, Decision, DeviceKind, Level, Verdict, VisitorKind
+from svc.identify.model import (
+    LABEL_REASONS,
+    RULE_ACTIONS,
+    AnonymityNetwork,
+    Decision,
+    DeviceKind,
+    Label,
+    Level,
+    Verdict,
+    VisitorKind,
+)
 from svc.identify.records import Event
 from svc.identify.scoring.signals import CATALOGUE, SignalGroup
 from svc.identify.velocity.counts import WINDOWS, Counts, Velocity
@@ -31,6 +40,13 @@ from svc.kernel.values.fields import (
     open_to,
 )
 from svc.kernel.values.struct_fields import body_of
+
+Confidence = Annotated[Level, about("How well founded it is; it does not change the weight.", "high")]
+EventLabel = Annotated[
+    str,
+    about("What the event turned out to be; left out where nobody has said.", "fraud", form=open_to(*get_args(Label))),
+]
+EventLabelReason = Annotated[str, about("Why it has that label.", "chargeback", form=open_to(*LABEL_REASONS))]
 
 
 class TriggerBody(msgspec.Struct, frozen=True):

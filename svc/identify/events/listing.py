@@ -231,6 +231,17 @@ def read_listing(asked: Asked, now_ms: int, scope: CursorScope, retention_ms: in
     return Listing(*window, filters, offset, asked.limit)
 
 
+def read_search(asked: Asked, now_ms: int, retention_ms: int) -> Listing | Refusal:
+    """Return all events that the window and the filters leave, for who takes no page of them. Refuses as
+    `read_listing`.
+    """
+    window = read_window(asked.start, asked.end, now_ms, retention_ms)
+    filters = read_filters(asked)
+    if isinstance(window, Refusal):
+        return window
+    return filters if isinstance(filters, Refusal) else Listing(*window, filters)
+
+
 def next_cursor(asked: Asked, listing: Listing, resume: Resume, scope: CursorScope) -> str:
     """Return the cursor of the page that follows. It is valid with the same window and filters alone."""
     row = _CURSOR.pack(listing.from_ms, resume.offset, *resume.after)

@@ -24,8 +24,6 @@ from svc.identify.events.listing import Position
 SLOT_BYTES = 24
 GONE = bytes(SLOT_BYTES)
 """The slot of an erased event that no other event precedes. No event is at this position."""
-MAX_EVENTS = 1 << 16
-"""An index in a segment is a number of 16 bits."""
 _SLOT = struct.Struct(">Q16s")
 _COUNT = struct.Struct("<I")
 

@@ -66,7 +66,6 @@ OTHERS: Final[dict[Subject, tuple[str, ...]]] = {
 SUBJECTS: Final[tuple[Subject, ...]] = tuple(OTHERS)
 """Their positions in keys are stored, too."""
 
-_LISTS: Final = 3
 _HEAD = struct.Struct("<II4B")
 """First and last time, entries of events and of each list of others."""
 

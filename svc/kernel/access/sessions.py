@@ -99,6 +99,11 @@ def new_token(kind: TokenKind, organization_id: str, entropy: bytes) -> str:
     return f"{_MARKS[kind]}{random_text(entropy)}_{organization_id.removeprefix(_ORGANIZATION)}"
 
 
+def console_url(origin: str, token: str) -> str:
+    """Return the link of a token. It is the fragment, which no browser sends and no log has."""
+    return f"{origin}/console#{token}"
+
+
 def organization_of(kind: TokenKind, token: str) -> str | None:
     """Return the organization's id in a token of this kind; `None` for a text of another form. Says nothing of whether
     the token was ever issued.

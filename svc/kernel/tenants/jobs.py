@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TypeVar
 from uuid import UUID
@@ -24,11 +24,11 @@ def holding(snapshot: Snapshot, number: int) -> Holding:
     return snapshot.get(HOLDINGS, number) or Holding()
 
 
-def holdings(snapshot: Snapshot, after: int, count: int) -> list[tuple[int, Holding]]:
-    """Return (organization number, what it holds of the store) of the next `count` organizations with numbers above
+def holdings(snapshot: Snapshot, after: int, count: int) -> Iterator[tuple[int, Holding]]:
+    """Yield (organization number, what it holds of the store) of the next `count` organizations with numbers above
     `after`.
     """
-    return [(number, held) for (number,), held in islice(snapshot.scan(HOLDINGS, start=(after + 1,)), count)]
+    return ((number, held) for (number,), held in islice(snapshot.scan(HOLDINGS, start=(after + 1,)), count))
 
 
 def keep(transaction: Transaction, number: int, changed: Holding) -> None:

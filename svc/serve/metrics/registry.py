@@ -296,10 +296,10 @@ class Metrics:
         if not sources.is_leader():
             return None
         store = sources.store
-        usage = await count_usage(store, sources.world.now_ms())
+        usage = await count_usage(sources.world, store)
         share = await store.query(partial(share_in_force, store_share=sources.quotas.store_share))
-        held, space = await largest_holdings(store), await store.measured()
-        return Stored(usage, held, space, share, await oldest_open_review(store))
+        held, space = await largest_holdings(sources.world, store), await store.measured()
+        return Stored(usage, held, space, share, await oldest_open_review(sources.world, store))
 
     def _families(self, stored: Stored | None) -> Iterator[Family]:
         for metric, values in self._samples(stored):

@@ -1,28 +1,28 @@
 """What the store says of all its organizations at a scrape: the state of their webhooks, their oldest open review, and
 the organizations that hold most; and the metrics of webhooks.
 
-Some rows are read at a time, with checkpoints in between, so that a scrape delays nobody.
+All of it is read in slices of time, so that a scrape delays nobody.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import aclosing
 from functools import partial
 from heapq import nlargest
 from typing import NamedTuple, get_args
 
-import trio
-
 from svc.features.reviews.queries import first_open_reviews
-from svc.features.webhooks.queries import LEAPS, endpoint_overviews
+from svc.features.webhooks.queries import endpoint_overviews
 from svc.features.webhooks.records import EndpointStatus
 from svc.features.webhooks.sending.attempts import OutboxStatistics
 from svc.kernel.store.store import Store, StoreSpace
 from svc.kernel.tenants.jobs import holdings
 from svc.kernel.tenants.queries import organization
 from svc.kernel.values.partitions import EndpointKey
-from svc.kernel.work.slices import MAX_AT_ONCE
+from svc.kernel.work.slices import scanned
 from svc.serve.metrics.samples import Metric, Samples, by, one
+from svc.world import World
 
 ORGANIZATIONS_SHOWN = 10
 
@@ -35,54 +35,33 @@ class UsageCounts(NamedTuple):
     """By what they are sent to as; absent where nothing is due."""
 
 
-async def count_usage(store: Store, now_ms: int) -> UsageCounts:
-    """Count webhook endpoints by status, and find when the oldest due delivery of each status fell due (Unix ms). A few
-    endpoints at a time are read, each time in a new snapshot, with checkpoints in between.
-    """
-    usage, after = UsageCounts(Counter(), {}), EndpointKey(0, 0)
-    while True:
-        found = await store.query(partial(endpoint_overviews, after=after, limit=MAX_AT_ONCE, now_ms=now_ms))
-        for endpoint in found:
-            usage.endpoints[endpoint.status] += 1
-            if endpoint.due_ms is not None:
-                oldest = usage.oldest_due_ms.get(endpoint.sent_to_as, endpoint.due_ms)
-                usage.oldest_due_ms[endpoint.sent_to_as] = min(oldest, endpoint.due_ms)
-        if len(found) < MAX_AT_ONCE:
-            return usage
-        after = found[-1].queue
-        await trio.lowlevel.checkpoint()
+async def count_usage(world: World, store: Store) -> UsageCounts:
+    """Count webhook endpoints by status, and find when the oldest due delivery of each status fell due (Unix ms)."""
+    usage = UsageCounts(Counter(), {})
+    scan = partial(endpoint_overviews, now_ms=world.now_ms())
+    async with aclosing(scanned(world, store, scan, EndpointKey(0, 0))) as slices:
+        async for some in slices:
+            for _, endpoint in some:
+                usage.endpoints[endpoint.status] += 1
+                if endpoint.due_ms is not None:
+                    oldest = usage.oldest_due_ms.get(endpoint.sent_to_as, endpoint.due_ms)
+                    usage.oldest_due_ms[endpoint.sent_to_as] = min(oldest, endpoint.due_ms)
+    return usage
 
 
-async def oldest_open_review(store: Store) -> int | None:
-    """Return when the oldest open review of all organizations was opened (Unix ms); `None` if none is open. Reads some
-    organizations at a time, with checkpoints in between.
-    """
-    oldest: int | None = None
-    after = 0
-    while True:
-        found = await store.query(partial(first_open_reviews, after=after, limit=LEAPS))
-        opened_ms = [opened_ms for _, opened_ms in found]
-        oldest = min(opened_ms if oldest is None else (oldest, *opened_ms), default=None)
-        if len(found) < LEAPS:
-            return oldest
-        after = found[-1][0]
-        await trio.lowlevel.checkpoint()
+async def oldest_open_review(world: World, store: Store) -> int | None:
+    """Return when the oldest open review of all organizations was opened (Unix ms); `None` if none is open."""
+    async with aclosing(scanned(world, store, first_open_reviews, 0)) as slices:
+        return min([opened_ms async for some in slices for _, opened_ms in some], default=None)
 
 
-async def largest_holdings(store: Store) -> dict[str, int]:
-    """Return the bytes held, by organization id, of the `ORGANIZATIONS_SHOWN` that hold most. Reads some organizations
-    at a time, with checkpoints in between.
-    """
+async def largest_holdings(world: World, store: Store) -> dict[str, int]:
+    """Return the bytes held, by organization id, of the `ORGANIZATIONS_SHOWN` that hold most."""
     largest: list[tuple[int, int]] = []
-    after = 0
-    while True:
-        found = await store.query(partial(holdings, after=after, count=MAX_AT_ONCE))
-        held = [(holding.held_bytes, number) for number, holding in found]
-        largest = nlargest(ORGANIZATIONS_SHOWN, [*largest, *held])
-        if len(found) < MAX_AT_ONCE:
-            break
-        after = found[-1][0]
-        await trio.lowlevel.checkpoint()
+    async with aclosing(scanned(world, store, holdings, 0)) as slices:
+        async for some in slices:
+            held = [(holding.held_bytes, number) for number, holding in some]
+            largest = nlargest(ORGANIZATIONS_SHOWN, [*largest, *held])
     return await store.query(
         lambda snapshot: {organization(snapshot, number).id: held_bytes for held_bytes, number in largest}
     )

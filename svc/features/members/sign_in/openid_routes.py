@@ -315,7 +315,6 @@ ROUTES: tuple[Route, ...] = (
         summary="Read by what members may sign in",
         description="Beside password, link and key: by the OpenID provider of the settings, if there is one.",
         handler=read_options,
-        response=SignInOptionsBody,
     ),
     _way(
         operation_id="beginOpenId",

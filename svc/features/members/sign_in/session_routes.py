@@ -318,7 +318,6 @@ ROUTES: tuple[Route, ...] = (
         summary="Read the session of this browser",
         description="It counts as use of the session.",
         handler=read_session,
-        response=SessionBody,
     ),
     _route(
         operation_id="signOut",

@@ -10,8 +10,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from svc.features.webhooks.records import EventType
-from svc.identify.events.event_row import EventBody, event_row
-from svc.identify.fields import EventLabel, EventLabelReason
+from svc.identify.events.event_row import EventBody, EventLabel, EventLabelReason, event_row
 from svc.identify.records import Event
 from svc.kernel.tenants.billing import BillingStatus, BlockedReason
 from svc.kernel.values.fields import (

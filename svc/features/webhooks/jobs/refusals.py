@@ -1,14 +1,10 @@
-"""Refused identifications, counted by the minute for subscribers of `identification.refused` (decisions 8.9); and what
-erasure and retention delete of webhooks.
-"""
+"""Refused identifications, counted by the minute for subscribers of `identification.refused` (decisions 8.9)."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from svc.features.webhooks.jobs.deliveries import (
-    enqueue,
-)
+from svc.features.webhooks.jobs.deliveries import enqueue
 from svc.features.webhooks.records import webhook_environment
 from svc.features.webhooks.refused import Noted, note, notify
 from svc.features.webhooks.tables import REFUSALS

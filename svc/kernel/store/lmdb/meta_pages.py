@@ -57,7 +57,7 @@ def refuse_cut(file: Path) -> None:
 CUT = "it is cut short"
 
 
-def last_commit(descriptor: int, page_bytes: int, pause: Callable[[float], None] = pause) -> int | None:
+def last_commit(descriptor: int, page_bytes: int) -> int | None:
     """Return the number of the last commit in an open file that LMDB may be writing; `None` if its first pages are not
     in a state in which LMDB can have left them, as where another file is copied over it. Raises `OSError`.
     """

@@ -1,7 +1,6 @@
 """Decisions of one ruleset beside those before it: how many changed, from what to what, and by which rule.
 
-What may live here: (decision before, decision after) of an identification -> counts and examples. Where they come from
-is known to `svc replay` alone.
+What may live here: (decision before, decision after) of an identification -> counts and examples.
 """
 
 from __future__ import annotations
@@ -12,12 +11,13 @@ from uuid import UUID
 import msgspec
 
 from svc.features.rules.ruleset import Rule
-from svc.features.weights.preview import most_frequent_first, some_of_each
+from svc.features.weights.preview import most_frequent_first
 from svc.identify.events.event_row import DecisionBody
 from svc.identify.events.hour_counts import matched_rules
 from svc.identify.model import Decision
 from svc.identify.records import Event
 from svc.kernel.values.timestamps import timestamp
+from svc_replay.verdicts import Examples
 
 NONE = "none"
 """In the place of an action: no rule decided."""
@@ -77,14 +77,13 @@ class Decisions:
 
     def __init__(self, rules: tuple[Rule, ...], most_examples: int) -> None:
         self._rules = rules
-        self._most_examples = most_examples
         self._compared = self._changed = 0
         self._actions: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
         self._moves: Counter[tuple[str, str]] = Counter()
         self._matched: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
         self._errors: Counter[str] = Counter()
         self._names: dict[str, str] = {}
-        self._examples: dict[tuple[str, ...], list[tuple[int, ChangedDecision]]] = {}
+        self._examples = Examples[ChangedDecision](most_examples)
 
     def note(self, request_id: str | UUID, before: Decision | None, event: Event) -> None:
         """Count an identification, given its previous decision and the event with its present one."""
@@ -104,19 +103,18 @@ class Decisions:
         self._changed += 1
         if actions[0] != actions[1]:
             self._moves[actions[0], actions[1]] += 1
-        kept = self._examples.setdefault(kind, [])
-        if len(kept) < self._most_examples:
-            example = ChangedDecision(
+        self._examples.keep(
+            kind,
+            lambda: ChangedDecision(
                 request_id=str(request_id),
                 occurred_at=timestamp(event.occurred_at_ms),
                 before=_body(before),
                 after=_body(after),
-            )
-            kept.append((self._compared, example))
+            ),
+        )
 
     def summary(self) -> DecisionComparison:
         """Return the totals over all identifications noted so far."""
-        examples = some_of_each(self._examples.values(), self._most_examples)
         return DecisionComparison(
             compared=self._compared,
             changed=self._changed,
@@ -124,7 +122,7 @@ class Decisions:
             after=dict(self._actions[1].most_common()),
             moves=tuple(DecisionMove(*actions, count) for actions, count in most_frequent_first(self._moves)),
             by_rule=self._by_rule(),
-            examples=tuple(example for _, example in sorted(examples, key=lambda numbered: numbered[0])),
+            examples=self._examples.chosen(),
         )
 
     def _by_rule(self) -> tuple[RuleChange, ...]:

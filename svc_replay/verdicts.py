@@ -1,13 +1,15 @@
 """Two runs over the same identifications side by side: whose verdicts differ, in which direction, and by which signal.
 
-What may live here: the verdict of one run x that of another -> what changed. Where runs are read from is known to
-`svc replay` alone; other weights on stored observations are `preview`.
+What may live here: the verdict of one run x that of another -> what changed. Other weights on stored observations are
+`svc.features.weights.preview`.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import Literal, get_args
+from collections.abc import Callable
+from operator import itemgetter
+from typing import Generic, Literal, TypeVar, get_args
 
 import msgspec
 
@@ -19,6 +21,8 @@ from svc.features.weights.preview import (
     some_of_each,
     weight_differences,
 )
+
+T = TypeVar("T")
 
 DEFAULT_EXAMPLES = 10
 
@@ -101,11 +105,29 @@ class RunComparison(msgspec.Struct, frozen=True, kw_only=True):
     """Oldest first, of each kind of change some."""
 
 
+class Examples(Generic[T]):
+    """Up to `most` examples, of each kind some."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._found = most, 0
+        self._kept: dict[tuple[str, ...], list[tuple[int, T]]] = {}
+
+    def keep(self, kind: tuple[str, ...], make: Callable[[], T]) -> None:
+        """Make the next example of a kind, and keep it unless there are enough of this kind."""
+        kept = self._kept.setdefault(kind, [])
+        self._found += 1
+        if len(kept) < self._most:
+            kept.append((self._found, make()))
+
+    def chosen(self) -> tuple[T, ...]:
+        """Return those to show, in the order in which they were found."""
+        return tuple(one for _, one in sorted(some_of_each(self._kept.values(), self._most), key=itemgetter(0)))
+
+
 class Comparison:
     """Counts what differs. Give it each identification that both runs have once, in the order of the later run."""
 
     def __init__(self, most_examples: int = DEFAULT_EXAMPLES) -> None:
-        self._most_examples = most_examples
         self._compared = self._changed = self._raised = self._lowered = 0
         self._levels: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
         self._moves: Counter[tuple[str, str]] = Counter()
@@ -113,7 +135,7 @@ class Comparison:
         self._links: Counter[LinkChange] = Counter()
         self._last: tuple[dict[str, int], dict[str, int]] = ({}, {})
         self._signals: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        self._examples: dict[tuple[str, ...], list[tuple[int, ChangedVerdict]]] = {}
+        self._examples = Examples[ChangedVerdict](most_examples)
 
     def note(self, before: RunVerdict, after: RunVerdict) -> None:
         """Count one identification as both runs judged it."""
@@ -138,9 +160,7 @@ class Comparison:
             return
         self._changed += 1
         kind = (before.level, after.level, link or "", str(novelty))
-        kept = self._examples.setdefault(kind, [])
-        if len(kept) < self._most_examples:
-            kept.append((self._compared, ChangedVerdict(before=before, after=after, link=link, because=because)))
+        self._examples.keep(kind, lambda: ChangedVerdict(before=before, after=after, link=link, because=because))
 
     def summary(self, only_before: int = 0, only_after: int = 0) -> RunComparison:
         """Return the totals over all identifications noted so far. Copy into them `only_before` and `only_after`, the
@@ -167,12 +187,7 @@ class Comparison:
                 **{change: self._links[change] for change in get_args(LinkChange)},
             ),
             by_signal=self._by_signal(),
-            examples=tuple(
-                example
-                for _, example in sorted(
-                    some_of_each(self._examples.values(), self._most_examples), key=lambda numbered: numbered[0]
-                )
-            ),
+            examples=self._examples.chosen(),
         )
 
     def _link(self, before: str, after: str) -> LinkChange | None:

@@ -523,6 +523,26 @@ async def test_the_former_account_loses_what_no_other_event_has(live: Live, keys
     assert velocity["visitor"]["accounts"]["1h"] == 1, "the visitor has lost the account, too"
 
 
+async def test_what_the_former_account_keeps_it_saw_at_the_newest_event_that_is_left(live: Live, keys: tuple[str, str]):
+    """Decisions 11.4: exact below 64 in each window. The event that leaves takes its time along."""
+    public, secret = keys
+    await act(live, public, "a")
+    live.clock.advance(hours=2)
+    answer = await act(live, public, "a")
+    await patch(live, secret, answer, account_id="b")
+
+    async def read(path: str, kind: str) -> dict[str, int]:
+        response = await live.client.get(f"/api/v1/{path}", headers={"x-api-key": secret})
+        return response.json()["velocity"][kind]
+
+    for kind in ("events", "visitors", "addresses", "countries"):
+        expected = {"1h": 0, "24h": 1, "30d": 1} if kind != "countries" else {"1h": 0, "24h": 0, "30d": 0}
+        assert await read("accounts/a", kind) == expected, kind
+    assert await read(f"visitors/{answer['visitor_id']}", "accounts") == {"1h": 1, "24h": 2, "30d": 2}
+    velocity = (await event_of(live, secret, await act(live, public, device=2)))["velocity"]
+    assert velocity["address"]["accounts"] == {"1h": 1, "24h": 2, "30d": 2}
+
+
 @pytest.mark.parametrize(
     ("fields", "detail"),
     [

@@ -284,6 +284,20 @@ async def test_a_visitor_is_had_once_a_backend_verified_the_pair(live: Live, key
     assert "account_new_device" in fired(await event_of(live, secret, await act(live, public, "a", device=2)))
 
 
+async def test_the_first_visitor_is_that_of_the_first_event_whenever_a_backend_says_whose_it_was(
+    live: Live, keys: tuple[str, str]
+):
+    """11.5: who names an account before the backend sets it at its sign-up does not become the account's first."""
+    public, secret = keys
+    signed_up = await act(live, public, action="sign_up")
+    live.clock.advance(hours=1)
+    await act(live, public, "a", device=2)
+    await patch(live, secret, signed_up, account_id="a")
+    live.clock.advance(hours=23)
+    assert "account_new_device" in fired(await event_of(live, secret, await act(live, public, "a", device=2)))
+    assert fired(await event_of(live, secret, await act(live, public, "a"))) == set()
+
+
 @pytest.mark.parametrize("silent_days", [2, 29, 45, 61, 200])
 async def test_a_dormant_account_is_still_known(live: Live, keys: tuple[str, str], silent_days: int):
     """11.5: its first day and its visitors are kept as long as visitors are, not for the windows alone."""

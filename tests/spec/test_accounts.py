@@ -64,6 +64,7 @@ async def keys(live: Live) -> tuple[str, str]:
 
 
 async def test_an_account_and_an_action_are_kept_as_sent_and_not_echoed(live: Live, keys: tuple[str, str]):
+    """Decisions 11.1."""
     public, secret = keys
     answer = await act(live, public, "Ünser Kunde #1 ", action="log_in")
     assert {"account_id", "action", "account_verified"} & set(answer) == set()
@@ -97,6 +98,7 @@ async def test_the_account_of_a_secret_key_is_verified_and_that_of_a_proxy_is_no
 async def test_an_account_or_action_of_another_form_is_refused(
     live: Live, keys: tuple[str, str], field: str, value: Any, issue: str
 ):
+    """Decisions 11.1."""
     before = live.contents()
     assert_error(
         await visit(live, keys[0], report(), **{field: value}), 422, "validation_error", (field, issue, "body")

@@ -189,7 +189,7 @@ def test_rules_of_a_file_are_compared_with_what_was_decided(svc: Program, export
         ("[]", "Expected `object`, got `array`"),
         ('{"revision": 0, "rules": [{"name": "a", "condition": "true"}]}', "$.rules[0]"),
         ({"condition": "score >"}, "rules[0].condition: line 1, column 8: "),
-        ({"condition": 'in_list("vip")'}, "rules[0].condition: there is no list 'vip'"),
+        ({"condition": 'in_list("vip")'}, "rules[0].condition: line 1, column 9: there is no list 'vip'"),
         ({"name": ""}, "rules[0].name: invalid_value"),
         (b"\xff", "rules.json is not UTF-8 text (line 1)"),
     ],

@@ -58,6 +58,8 @@ def test_a_bucket_never_admits_more_than_burst_plus_refill_whatever_the_clock_do
 
 def test_a_share_is_whole_and_within_the_limit():
     assert [share_of(limit, 0.25) for limit in (1, 3, 4, 100)] == [1, 1, 1, 25]
+    assert [share_of(limit, 0.25) for limit in (6, 7, 10, 11, 14)] == [1, 1, 2, 2, 3], "at most a quarter"
+    assert [share_of(100, share) for share in (0.29, 0.57, 0.58)] == [29, 57, 58]
     assert [share_of(limit, 0.25, 10) for limit in (4, 20, 100)] == [4, 10, 25]
 
 

@@ -44,6 +44,7 @@ def fired(event: dict[str, Any]) -> set[str]:
 
 
 async def test_an_account_and_an_action_are_kept_as_sent_and_not_echoed(live: Live, keys: tuple[str, str]):
+    """Decisions 11.1."""
     public, secret = keys
     answer = await act(live, public, "Ünser Kunde #1 ", action="log_in")
     assert {"account_id", "action", "account_verified"} & set(answer) == set()
@@ -77,6 +78,7 @@ async def test_the_account_of_a_secret_key_is_verified_and_that_of_a_proxy_is_no
 async def test_an_account_or_action_of_another_form_is_refused(
     live: Live, keys: tuple[str, str], field: str, value: Any, issue: str
 ):
+    """Decisions 11.1."""
     before = live.contents()
     assert_error(
         await visit(live, keys[0], report(), **{field: value}), 422, "validation_error", (field, issue, "body")
@@ -262,6 +264,20 @@ async def test_a_visitor_is_had_once_a_backend_verified_the_pair(live: Live, key
     assert "account_new_device" in fired(await event_of(live, secret, await act(live, public, "a", device=3)))
     await patch(live, secret, stranger, account_id=None)
     assert "account_new_device" in fired(await event_of(live, secret, await act(live, public, "a", device=2)))
+
+
+async def test_the_first_visitor_is_that_of_the_first_event_whenever_a_backend_says_whose_it_was(
+    live: Live, keys: tuple[str, str]
+):
+    """11.5: who names an account before the backend sets it at its sign-up does not become the account's first."""
+    public, secret = keys
+    signed_up = await act(live, public, action="sign_up")
+    live.clock.advance(hours=1)
+    await act(live, public, "a", device=2)
+    await patch(live, secret, signed_up, account_id="a")
+    live.clock.advance(hours=23)
+    assert "account_new_device" in fired(await event_of(live, secret, await act(live, public, "a", device=2)))
+    assert fired(await event_of(live, secret, await act(live, public, "a"))) == set()
 
 
 @pytest.mark.parametrize("silent_days", [2, 29, 45, 61, 200])
@@ -499,6 +515,26 @@ async def test_the_former_account_loses_what_no_other_event_has(live: Live, keys
     assert velocity["account"]["events"]["1h"] == 3
     velocity = (await event_of(live, secret, await act(live, public, "b")))["velocity"]
     assert velocity["visitor"]["accounts"]["1h"] == 1, "the visitor has lost the account, too"
+
+
+async def test_what_the_former_account_keeps_it_saw_at_the_newest_event_that_is_left(live: Live, keys: tuple[str, str]):
+    """Decisions 11.4: exact below 64 in each window. The event that leaves takes its time along."""
+    public, secret = keys
+    await act(live, public, "a")
+    live.clock.advance(hours=2)
+    answer = await act(live, public, "a")
+    await patch(live, secret, answer, account_id="b")
+
+    async def read(path: str, kind: str) -> dict[str, int]:
+        response = await live.client.get(f"/api/v1/{path}", headers={"x-api-key": secret})
+        return response.json()["velocity"][kind]
+
+    for kind in ("events", "visitors", "addresses", "countries"):
+        expected = {"1h": 0, "24h": 1, "30d": 1} if kind != "countries" else {"1h": 0, "24h": 0, "30d": 0}
+        assert await read("accounts/a", kind) == expected, kind
+    assert await read(f"visitors/{answer['visitor_id']}", "accounts") == {"1h": 1, "24h": 2, "30d": 2}
+    velocity = (await event_of(live, secret, await act(live, public, device=2)))["velocity"]
+    assert velocity["address"]["accounts"] == {"1h": 1, "24h": 2, "30d": 2}
 
 
 @pytest.mark.parametrize(

@@ -349,6 +349,7 @@ async def test_without_the_pepper_no_password_can_be_tried(live: Live):
 
 
 async def test_an_open_live_screen_counts_as_use(live: Live):
+    """Decisions 15.6."""
     from svc.http.change import note_open_stream
 
     browser = await came_in(live)

@@ -306,6 +306,7 @@ async def test_the_audit_log_names_the_member(live: Live):
 
 @pytest.mark.slow(0.3)
 async def test_a_session_ends_after_30_minutes_without_use_and_after_12_hours(live: Live):
+    """Decisions 15.6."""
     browser = await came_in(live)
     for _ in range(SESSION_MS // (IDLE_MS - 1000)):
         live.clock.advance(seconds=(IDLE_MS - 1000) / 1000)

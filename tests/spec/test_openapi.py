@@ -53,6 +53,7 @@ def properties() -> Iterator[tuple[str, Any]]:
 
 @pytest.mark.slow
 def test_the_document_is_valid_openapi_3_1():
+    """Interface 4.4, 9.4."""
     from openapi_spec_validator import OpenAPIV31SpecValidator  # takes long to import, in each process
 
     assert both()["openapi"].startswith("3.1.")

@@ -167,14 +167,20 @@ async def test_its_deferred_token_is_good_for_the_deferred_report(live: Live):
     assert response.status_code == 202, response.text
 
 
-async def test_its_signed_verdict_is_that_of_the_original(live: Live):
-    """It is about the original's address and tag, and expires when that would have."""
+NAMED = {"tag": "one", "account_id": "a", "action": "log_in"}
+
+
+@pytest.mark.parametrize("said", [NAMED, {}], ids=["named", "unnamed"])
+@pytest.mark.parametrize("again", [NAMED, {}, {"tag": "two", "account_id": "b", "action": "withdraw"}])
+async def test_its_signed_verdict_is_that_of_the_original(live: Live, said: dict[str, str], again: dict[str, str]):
+    """It is about the original's address, tag, account and action, whatever the second request says, and expires when
+    that would have: nobody gets another account signed with what was decided for the first.
+    """
     _, secret = live.issue()
-    first = (await visit(live, secret, headers=KEYED, tag="one", verdict=True)).json()
+    first = (await visit(live, secret, headers=KEYED, verdict=True, **said)).json()
     live.clock.advance(seconds=20)
     moved = {**FULL, "x-forwarded-for": "81.2.69.144"}
-    again = (await visit(live, secret, headers=moved, tag="two", verdict=True)).json()
-    assert again == whole(first)
+    assert (await visit(live, secret, headers=moved, verdict=True, **again)).json() == whole(first)
     assert "verdict" not in (await visit(live, secret, headers=FULL)).json()
 
 

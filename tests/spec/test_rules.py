@@ -139,12 +139,24 @@ async def test_a_ruleset_that_cannot_be_used_is_refused_and_changes_nothing(
     assert shop.live.contents() == before
 
 
-async def test_the_message_has_line_and_column_of_the_error(shop: Shop):
+@pytest.mark.parametrize(
+    ("condition", "said"),
+    [
+        ("score > 1 &&\n  visitor.idd == 'a'", "line 2, column 10: there is no variable or function 'visitor.idd'"),
+        (
+            'in_list("blocked_visitors") ||\n  in_list("vip") || in_list("a")',
+            "line 2, column 11: there is no list 'vip'",
+        ),
+        ("score >", "line 1, column 8: "),
+        ("score + 1", "line 1, column 1: the condition is not true or false"),
+    ],
+)
+async def test_the_message_has_line_and_column_of_the_error(shop: Shop, condition: str, said: str):
     message = assert_error(
-        await shop.save(FIFTH, FIFTH | {"name": "b", "condition": "score > 1 &&\n  visitor.idd == 'a'"}),
+        await shop.save(FIFTH, FIFTH | {"name": "b", "condition": condition}),
         422, "validation_error", ("rules[1].condition", "invalid_condition", "body"),
     )  # fmt: skip
-    assert "rules[1].condition: line 2, column 10: there is no variable or function 'visitor.idd'" in message
+    assert f"rules[1].condition: {said}" in message
 
 
 # 13.2: decisions

@@ -178,7 +178,7 @@ async def test_errors_are_counted_by_the_traffic_of_the_endpoint(hooks: Subscrib
         ("score >", "line 1, column"),
         ('score >= 60\n&& cuntry == "GB"', "line 2, column 4"),
         ("score + 1", "not true or false"),
-        ('in_list("nobody")', "there is no list 'nobody'"),
+        ('in_list("nobody")', "line 1, column 9: there is no list 'nobody'"),
         ('present("visitr")', "there is no variable 'visitr'"),
     ],
 )

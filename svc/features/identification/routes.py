@@ -192,11 +192,16 @@ def _duplicate(
     event = outcome.original
     if event is None:
         return DuplicateAnswer(str(outcome.request_id))
-    if to_sign is not None:
-        facts = replace(to_sign.facts, ip=event.ip_address)
-        at_ms, sdk = event.occurred_at_ms, event.sdk_platform
+    if to_sign is not None:  # all that the two requests may say differently is signed as the original said it
         to_sign = replace(
-            to_sign, request_id=outcome.request_id, at_ms=at_ms, sdk_platform=sdk, tag=event.tag, facts=facts
+            to_sign,
+            request_id=outcome.request_id,
+            at_ms=event.occurred_at_ms,
+            sdk_platform=event.sdk_platform,
+            tag=event.tag,
+            account_id=event.account_id,
+            action=event.action,
+            facts=replace(to_sign.facts, ip=event.ip_address),
         )
     whole = _whole(services, caller, event.verdict, outcome.request_id, event.occurred_at_ms, to_sign)
     return replace(whole, duplicate=True)

@@ -14,6 +14,7 @@ from svc.features.rules.language.conditions import OVER_BUDGET, Condition, compi
 from svc.features.rules.language.cost import BUDGET, FILTER_BUDGET, UNITS_A_MS, fetched_units, in_ms
 from svc.features.rules.language.language import MAX_LENGTH, ConditionError
 from svc.features.rules.language.literals import warnings
+from svc.features.rules.language.tree import called
 from svc.features.rules.ruleset import MAX_NAME, MAX_RULES, Rule
 from svc.identify.velocity.counts import EnvironmentKind
 from svc.kernel.values.refusals import Detail, Issue, Refusal
@@ -154,8 +155,12 @@ def _compiled(condition: str, lists: ListPrefixes) -> Condition | _Problem:
         found = compile_once(condition)
     except ConditionError as error:
         return _Problem("too_expensive" if error.too_expensive else "invalid_condition", str(error))
-    unknown = sorted(found.lists.difference(lists))
-    return _Problem("invalid_condition", f"there is no list {unknown[0]!r}") if unknown else found
+    assert found.tree is not None, "it was compiled to be saved"
+    for call in called("in_list", found.tree):
+        name = call.parts[0]
+        if name.value not in lists:
+            return _Problem("invalid_condition", str(ConditionError(f"there is no list {name.value!r}", name.at)))
+    return found
 
 
 def _faults(rule_id: str | None, rule: Rule, ids: set[str], names: set[str]) -> Iterator[tuple[str, Issue]]:

@@ -211,9 +211,9 @@ def move_event(
     """Count a stored event, already rewritten, for another account, or for none (decisions 11.2). `event`: as it was.
 
     The previous account loses the event, and those of its visitor, address and country that none of its other events
-    has; visitor and address lose the account in the same way, and the place that a sign-up without an account had. Only
-    present rows are changed: none of a period before the event, if a clock is behind it, and none that the erasure of
-    the event would not look for.
+    has; the others it saw last at the newest of those. Visitor and address lose the account in the same way, and the
+    place that a sign-up without an account had. Only present rows are changed: none of a period before the event, if a
+    clock is behind it, and none that the erasure of the event would not look for.
     """
     now_s = min(max(now_ms // 1000, before.at_s), before.at_s + LONGEST_S)
     sharing = _Sharing()
@@ -221,11 +221,7 @@ def move_event(
         sharing = _others_of_account(transaction, before, event, event.account_id)
         _leave_account(transaction, event, before, sharing, now_s)
     if before.counted_account not in (None, after.counted_account):
-        for subject in ("visitor", "address"):
-            own = before.id_of(subject)
-            if own is not None and all(other.subjects.id_of(subject) != own for other in sharing.events):
-                row = read_row(transaction, before, subject, now_s)
-                _write(transaction, before, subject, now_s, row.without_others(_account_alone(before, subject)))
+        _lose_account(transaction, before, sharing, now_s)
     if after.account is not None and after.account != before.account:
         row = read_row(transaction, after, "account", now_s).with_event(after.at_s, after.others_of("account"))
         _write(transaction, after, "account", now_s, row)
@@ -271,18 +267,29 @@ class _Sharing(NamedTuple):
     """Whether it has no more."""
 
 
+def _lose_account(transaction: Transaction, before: EventSubjects, sharing: _Sharing, now_s: int) -> None:
+    """Take what an event counted as its account out of the rows of its visitor and its address."""
+    for subject in ("visitor", "address"):
+        own, gone = before.id_of(subject), _account_alone(before, subject)
+        if own is not None:
+            row = read_row(transaction, before, subject, now_s).without_others(gone)
+            for each in sharing.events:
+                if each.subjects.id_of(subject) == own:
+                    row = row.with_others(each.subjects.at_s, gone)
+            _write(transaction, before, subject, now_s, row.within(now_s))
+
+
 def _leave_account(
     transaction: Transaction, event: Event, before: EventSubjects, sharing: _Sharing, now_s: int
 ) -> None:
     """Take an event out of the row and the record of its former account."""
-    row = read_row(transaction, before, "account", now_s)
-    gone = tuple(
-        None
-        if other is None or any(each.subjects.others_of("account")[at] == other for each in sharing.events)
-        else other
-        for at, other in enumerate(before.others_of("account"))
-    )
-    _write(transaction, before, "account", now_s, row.without_event(before.at_s, gone))
+    gone = before.others_of("account")
+    row = read_row(transaction, before, "account", now_s).without_event(before.at_s, gone)
+    for each in sharing.events:
+        left = each.subjects.others_of("account")
+        shared = tuple(one if one == other else None for one, other in zip(gone, left, strict=True))
+        row = row.with_others(each.subjects.at_s, shared)
+    _write(transaction, before, "account", now_s, row.within(now_s))
     record = transaction.get(ACCOUNTS, *account_key(before))
     if record is None:
         return

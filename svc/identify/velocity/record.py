@@ -136,6 +136,8 @@ class AccountRecord(msgspec.Struct, frozen=True):
         visitors = self.visitors
         if event.visitor is not None:
             visitors = _with(visitors, event)
+            if at_s < self.first_s:
+                visitors = tuple(each.as_first(event.visitor) for each in visitors)
         if visitors is self.visitors and (first_s, last_s) == (self.first_s, self.last_s):
             return self
         return AccountRecord(first_s, last_s, visitors, self.activity)
@@ -211,16 +213,23 @@ def _with(visitors: tuple[KnownVisitor, ...], event: PairEvent) -> tuple[KnownVi
 
 
 def _reduced(known: KnownVisitor, event: PairEvent, own: Sequence[PairEvent], *, is_all: bool) -> KnownVisitor:
-    """Return a visitor of the account without an event that went to another account, while others stay."""
-    day = event.at_s // DAY_S
-    has_day = not is_all or any(other.at_s // DAY_S == day for other in own)
-    first_s, verified_s = known.first_s, known.verified_s
-    if is_all and own and first_s == event.at_s:
-        first_s = min(other.at_s for other in own)
+    """Return a visitor of the account without an event that went to another account, while others stay: what these say.
+    Of those that are not among `own` no more is known than what the record has.
+    """
+    times = sorted(other.at_s for other in own)
+    verified_s = known.verified_s
     if verified_s == event.at_s:
         verified_s = min((other.at_s for other in own if other.is_verified), default=0)
+    if is_all and times and known.first_s in (event.at_s, times[0]):
+        by_day = {at_s // DAY_S: at_s for at_s in reversed(times)}
+        days = min(len(by_day), MAX_DAYS)
+        return KnownVisitor(known.visitor, times[0], by_day[times[-1] // DAY_S], days, verified_s, known.is_first)
+    day, last_s = event.at_s // DAY_S, known.last_s
+    has_day = not is_all or any(at_s // DAY_S == day for at_s in times)
+    if not has_day and last_s // DAY_S == day:
+        last_s = max(known.first_s, times[-1] if times else day * DAY_S - 1)
     days = max(1, known.days - (not has_day))
-    return KnownVisitor(known.visitor, first_s, max(first_s, known.last_s), days, verified_s, known.is_first)
+    return KnownVisitor(known.visitor, known.first_s, last_s, days, verified_s, known.is_first)
 
 
 KNOWN_S: Final = 24 * 3600

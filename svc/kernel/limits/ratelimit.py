@@ -232,7 +232,11 @@ class Limiter:
 
 
 def share_of(limit_per_s: int, share: float, least: int = 1) -> int:
-    """Return the part `share` (0 to 1) of a limit, in whole requests a second: at least `least`, and never more than
-    all of it.
+    """Return the part `share` (0 to 1) of a limit, in whole requests a second, rounded down: at least `least`, and
+    never more than all of it.
     """
-    return min(limit_per_s, max(least, round(limit_per_s * share)))
+    return min(limit_per_s, max(least, int(limit_per_s * share + _ROUNDING)))
+
+
+_ROUNDING = 1e-9
+"""What a product of fractions may miss: 0.29 of 100 is 28.999999999999996."""

@@ -20,6 +20,7 @@ from svc.identify.events.listing import (
     read_window,
 )
 from svc.identify.records import RETENTION_MS
+from svc.kernel.values.ids import MAX_LEAD_MS
 from svc.kernel.values.refusals import Detail, Refusal
 from svc.kernel.values.timestamps import read_timestamp
 from tests.support.worlds import EPOCH_MS
@@ -79,10 +80,10 @@ def iso(at_ms: int) -> str:
     return (EPOCH + timedelta(milliseconds=at_ms)).isoformat()
 
 
-def test_the_default_window_is_the_last_day_including_this_millisecond():
-    assert read_window(None, None, NOW, RETENTION_MS) == (NOW - DAY, NOW + 1)
+def test_the_default_window_is_the_last_day_including_this_millisecond_by_any_clock():
+    assert read_window(None, None, NOW, RETENTION_MS) == (NOW - DAY, NOW + MAX_LEAD_MS + 1)
     assert read_window(None, iso(NOW - DAY), NOW, RETENTION_MS) == (NOW - 2 * DAY, NOW - DAY)
-    assert read_window(iso(NOW - 3), None, NOW, RETENTION_MS) == (NOW - 3, NOW + 1)
+    assert read_window(iso(NOW - 3), None, NOW, RETENTION_MS) == (NOW - 3, NOW + MAX_LEAD_MS + 1)
     assert read_window(iso(NOW - 3), iso(NOW + 5), NOW, RETENTION_MS) == (NOW - 3, NOW + 5)
 
 
@@ -116,7 +117,7 @@ def test_a_window_lies_within_30_days_and_starts_before_its_end(
 
 
 def test_the_offset_follows_from_the_page_number_and_size():
-    window = (NOW - DAY, NOW + 1)
+    window = (NOW - DAY, NOW + MAX_LEAD_MS + 1)
     assert read_listing(Asked(), NOW, SCOPE, RETENTION_MS) == Listing(*window, Filters(), 0, 10)
     asked = Asked(page=51, limit=200, visitor="0123456789abcdefGHIJ", level="high")
     filters = Filters(visitor_id="0123456789abcdefGHIJ", level="high")

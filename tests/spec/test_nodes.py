@@ -305,6 +305,27 @@ def test_the_pepper_is_replaced_only_without_nodes_and_a_node_stopped_meanwhile_
     run_program("check", "--data", str(tmp_path / "one"), "--store", url)
 
 
+@pytest.mark.slow(2)
+def test_what_has_to_be_alone_on_a_store_is_refused_while_a_node_serves_it(url: str, tmp_path: Path):
+    """As on a data directory; each says why."""
+    key = shop(tmp_path, SVC_STORE=url)
+    data, target = ("--data", str(tmp_path)), tmp_path / "moved"
+    commands = {
+        ("store", "rebuild-indexes", *data, "--store", url): "would wait until the end",
+        ("store", "move", "--from", url, "--to", str(target)): "would not be moved",
+        ("pepper", "replace", "--revoke-all-keys", *data, "--store", url): "with the new one",
+    }
+    with serving(tmp_path, url) as node:
+        for command, reason in commands.items():
+            refused = run_program(*command, status=1)
+            assert all(says in refused.stderr for says in ("nodes serve", f"/{node.pid}/", reason)), refused.stderr
+        assert identify(node, key, "a")[0] == 200
+        assert node.terminate() == 0
+    for command in commands:
+        run_program(*command)
+    assert (target / "store").is_dir()
+
+
 def forget_nodes(url: str) -> None:
     with closing(Wire.connect_now(store_url(url))) as wire:
         wire.exchange_now([Statement(b"delete from svc.nodes")])

@@ -57,14 +57,12 @@ def replace(agreed: bool, directory: Path, as_json: bool) -> None:
     database = database_of(config)
     if database is None:
         refuse_without_data(directory)
-        with sole_process(directory, "svc pepper replace", world.now_ms, reason=_OLD_PEPPER_REASON):
-            revoked = _replace(directory / "store", path, config, world)
         following = "start the service"
     else:
-        _refuse_beside_nodes(database)
-        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        revoked = _replace(database, path, config, world)
         following = "copy it to every node and start them"
+    with _alone(database or directory, "svc pepper replace", _OLD_PEPPER_REASON):
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        revoked = _replace(database or directory / "store", path, config, world)
     show({"pepper": str(path), "revoked_keys": revoked}, as_json=as_json)
     if not as_json:
         click.echo(f"\nkeep a copy of it elsewhere; {following}, issue keys, rotate the secret of each endpoint")
@@ -73,8 +71,20 @@ def replace(agreed: bool, directory: Path, as_json: bool) -> None:
 _OLD_PEPPER_REASON = "a running service would keep the old pepper and reject every key made with the new one"
 
 
-def _refuse_beside_nodes(database: StoreUrl) -> None:
-    """Refuse while nodes serve the database. A node that starts meanwhile ends by itself (`PepperMark`)."""
+@contextmanager
+def _alone(location: Path | StoreUrl, command: str, reason: str) -> Generator[None]:
+    """Be the only one on a store for a `with` block, as far as that can be said: hold the lock of a data directory, or
+    refuse while nodes serve a database. `reason`: tells an operator who is refused what would go wrong.
+    """
+    if isinstance(location, Path):
+        with sole_process(location, command, World.real().now_ms, reason=reason):
+            yield
+    else:
+        _refuse_beside_nodes(location, reason)
+        yield
+
+
+def _refuse_beside_nodes(database: StoreUrl, reason: str) -> None:
     from svc.kernel.store.postgresql.cluster.nodes import living_nodes  # noqa: PLC0415  commands start faster without
 
     try:
@@ -85,7 +95,7 @@ def _refuse_beside_nodes(database: StoreUrl) -> None:
         raise CommandError(f"{database} cannot be used: {error}") from error
     if living:
         raise CommandError(
-            f"nodes serve {database}, and {_REASON}: stop {', '.join(living)} (a node that was killed counts for 10 s)"
+            f"nodes serve {database}, and {reason}: stop {', '.join(living)} (a node that was killed counts for 10 s)"
         )
 
 
@@ -147,16 +157,16 @@ def rebuild_indexes(directory: Path, as_json: bool) -> None:
     one transaction: an interruption leaves the store as it was. A follower (`svc backup --follow`) starts again
     with a new snapshot.
     """
-    if settings().store is None:
+    database = database_of(settings())
+    if database is None:
         refuse_without_data(directory)
-    world = World.real()
-    reason = "an identification that it records meanwhile would wait until the end"
+    reason = "what is to be recorded meanwhile would wait until the end"
     with (
-        sole_process(directory, "svc store rebuild-indexes", world.now_ms, reason=reason),
+        _alone(database or directory, "svc store rebuild-indexes", reason),
         opened(directory) as found,
         progress() as steps,
     ):
-        done = found.store.change_log(partial(rebuild, now_ms=world.now_ms(), steps=steps))
+        done = found.store.change_log(partial(rebuild, now_ms=World.real().now_ms(), steps=steps))
     show(msgspec.structs.asdict(done), as_json=as_json)
 
 
@@ -203,15 +213,12 @@ def _location(text: str, config: Config) -> Path | StoreUrl:
 
 @contextmanager
 def _source(location: Path | StoreUrl) -> Generator[Engine]:
-    if not isinstance(location, Path):
-        with read_only_database(location) as store:
-            yield store.engine
-        return
-    refuse_without_data(location)
-    with (
-        sole_process(location, "svc store move", World.real().now_ms, reason=_REASON),
-        read_only(location / "store", live=True) as store,
-    ):
+    if isinstance(location, Path):
+        refuse_without_data(location)
+        reading = partial(read_only, location / "store", live=True)
+    else:
+        reading = partial(read_only_database, location)
+    with _alone(location, "svc store move", _REASON), reading() as store:
         yield store.engine
 
 
@@ -223,7 +230,7 @@ def _target(location: Path | StoreUrl, config: Config) -> Generator[Engine]:
         return
     location.mkdir(parents=True, exist_ok=True, mode=0o700)
     with (
-        sole_process(location, "svc store move", World.real().now_ms, reason=_REASON),
+        _alone(location, "svc store move", _REASON),
         closing(engine_at(location / "store", map_bytes=config.map_bytes())) as engine,
     ):
         yield engine

@@ -32,7 +32,7 @@ from svc.identify.records import Event
 from svc.identify.velocity.counts import ACCOUNT_ID, EnvironmentKind, kind_of
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.fields import AccountId, VisitorId, about
-from svc.kernel.values.ids import is_visitor_id
+from svc.kernel.values.ids import end_of_now, is_visitor_id
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.timestamps import timestamp
 from svc.kernel.work.slices import in_slices
@@ -146,7 +146,7 @@ async def _events_of(
     """Return the newest events of an account or a visitor in all environments of a kind, newest first."""
     number, now_ms = call.organization.number, call.at_ms
     filters = subjects.filters_of(listed, subject_id)
-    listing = Listing(now_ms - services.event_retention_ms, now_ms + 1, filters, limit=limit)
+    listing = Listing(now_ms - services.event_retention_ms, end_of_now(now_ms), filters, limit=limit)
     return (await find_events(services, call.turn, number, subjects.environments_of(kind), listing))[0]
 
 
@@ -212,7 +212,7 @@ async def _accounts(services: Services, call: Call, number: int, query: SearchQu
     found = {text: None} if exact else {}
     if len(text) < LEAST_LENGTH:
         return list(found)
-    listing = Listing(call.at_ms - services.event_retention_ms, call.at_ms + 1, limit=EVENTS_SEARCHED)
+    listing = Listing(call.at_ms - services.event_retention_ms, end_of_now(call.at_ms), limit=EVENTS_SEARCHED)
     places, _ = await find_positions(services, call.turn, number, [query.environment], listing)
     naming = partial(_account_ids, text=text)
     async with aclosing(in_slices(services.world, services.store, places, naming)) as slices:
@@ -234,7 +234,7 @@ def _account_ids(snapshot: Snapshot, places: Sequence[EventPosition], text: str)
 
 async def _has_tag(services: Services, call: Call, number: int, query: SearchQuery) -> bool:
     filters = Filters(tag=query.q.strip())
-    listing = Listing(call.at_ms - services.event_retention_ms, call.at_ms + 1, filters, limit=1)
+    listing = Listing(call.at_ms - services.event_retention_ms, end_of_now(call.at_ms), filters, limit=1)
     return bool((await find_events(services, call.turn, number, [query.environment], listing))[0])
 
 

@@ -46,7 +46,7 @@ from svc.identify.queries.velocity import counted_since, event_subjects, shown_r
 from svc.identify.velocity.counts import ACCOUNT_ID, EMPTY, EnvironmentKind, VelocityRow, kind_of
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.encodings import Cursors, List, bound_to
-from svc.kernel.values.ids import is_visitor_id
+from svc.kernel.values.ids import end_of_now, is_visitor_id
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.work.slices import Slice, all_in_slices
 
@@ -115,7 +115,7 @@ async def seen_subject(
     """Return an account or a visitor of the caller's organization with its newest events; `None` if there is none."""
     number, now_ms = call.organization.number, call.at_ms
     filters = subjects.filters_of(listed, subject_id)
-    listing = Listing(now_ms - services.event_retention_ms, now_ms + 1, filters, limit=EVENTS_LOOKED_AT)
+    listing = Listing(now_ms - services.event_retention_ms, end_of_now(now_ms), filters, limit=EVENTS_LOOKED_AT)
     found, _ = await find_events(services, call.turn, number, subjects.environments_of(kind), listing)
     if not found:
         return None

@@ -13,6 +13,7 @@ from svc.command.operation import Operation, OrganizationCommand
 from svc.command.output import TimestampType, confirmed, progress, yes_option
 from svc.features.browser_keys.jobs import MAX_READ, Signed, find_keys, revoke_keys
 from svc.kernel.store.steps import Steps
+from svc.kernel.values.ids import end_of_now
 from svc.kernel.values.timestamps import timestamp
 from svc.world import elapsed_s, pause
 
@@ -39,7 +40,7 @@ def revoke_browser_keys(operation: Operation, since_ms: int, until_ms: int | Non
     until the web SDK has renewed their keys. A planted key may first sign on a later visit: leave --until out.
     """
     of, number, now_ms = operation.organization_id, operation.number, operation.now_ms
-    signed = Signed(since_ms, now_ms + 1 if until_ms is None else until_ms)
+    signed = Signed(since_ms, end_of_now(now_ms) if until_ms is None else until_ms)
     if since_ms > now_ms or signed.from_ms >= signed.to_ms:
         raise click.UsageError("--since is a time that has passed, and before --until")
     with progress() as steps:

@@ -12,6 +12,7 @@ from svc.features.browser_keys.jobs import Found, Signed, find_keys, revoke_keys
 from svc.http.change import change
 from svc.http.route import ORGANIZATION, Call, Route, Services
 from svc.kernel.values.fields import TIME_FORM, about
+from svc.kernel.values.ids import end_of_now
 from svc.kernel.values.refusals import Location, Refusal, invalid
 from svc.kernel.values.struct_fields import sent
 from svc.kernel.values.timestamps import read_timestamp, timestamp
@@ -105,7 +106,7 @@ def read_window(start: str, end: str | None, now_ms: int, place: Location) -> Si
     from_ms = read_timestamp(start)
     if from_ms is None:
         return invalid("from", "invalid_value", place)
-    to_ms = now_ms + 1 if end is None else read_timestamp(end)
+    to_ms = end_of_now(now_ms) if end is None else read_timestamp(end)
     if to_ms is None:
         return invalid("to", "invalid_value", place)
     if from_ms > now_ms:

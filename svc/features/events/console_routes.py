@@ -49,6 +49,7 @@ from svc.kernel.access.jobs import find_session
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants import queries as lookups
 from svc.kernel.values.fields import Environment, about
+from svc.kernel.values.ids import end_of_now
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.work.slices import all_in_slices
 
@@ -227,7 +228,7 @@ async def _positions_after(
     known = await services.store.query(partial(events.event, number=watched.number, request_id=last))
     arrival_ms = int.from_bytes(last.bytes[:6]) if known is None else known.occurred_at_ms
     from_ms = max(arrival_ms, now_ms - services.event_retention_ms)
-    listing = Listing(from_ms, max(from_ms, now_ms) + 1, watched.filters, limit=MAX_COUNTED)
+    listing = Listing(from_ms, end_of_now(max(from_ms, now_ms)), watched.filters, limit=MAX_COUNTED)
     found, _ = await find_positions(
         services, turn, watched.number, [watched.environment], listing, MAX_COUNTED // KEYS_OF_A_LOOK
     )

@@ -55,6 +55,7 @@ from svc.identify.records import DeferredReport, Event
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.fields import Environment
+from svc.kernel.values.ids import end_of_now
 from svc.kernel.values.refusals import Detail, Refusal
 from svc.kernel.values.struct_fields import sent
 from svc.kernel.work.slices import scanned
@@ -166,7 +167,7 @@ async def newest_positions(
     services: Services, turn: Turn, number: int, environments: Sequence[Environment], now_ms: int, *, most: int
 ) -> list[events.EventPosition]:
     """Return the positions of the newest events of some environments together, newest first, at most `most`."""
-    listing = Listing(now_ms - services.event_retention_ms, now_ms + 1, EVERYTHING, limit=most)
+    listing = Listing(now_ms - services.event_retention_ms, end_of_now(now_ms), EVERYTHING, limit=most)
     return (await find_positions(services, turn, number, environments, listing))[0]
 
 
@@ -233,7 +234,9 @@ async def visits(
     services: Services, caller: Caller, visitor_id: str, limit: int, now_ms: int
 ) -> list[tuple[UUID, Event]]:
     """Return a visitor's newest events in the caller's environment with their ids: `limit` at most, newest first."""
-    listing = Listing(now_ms - services.event_retention_ms, now_ms + 1, Filters(visitor_id=visitor_id), limit=limit)
+    listing = Listing(
+        now_ms - services.event_retention_ms, end_of_now(now_ms), Filters(visitor_id=visitor_id), limit=limit
+    )
     number, environment = caller.organization.number, _environment(caller)
     found = await services.store.query(
         partial(events.event_page, number=number, environment=environment, listing=listing)

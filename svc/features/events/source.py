@@ -24,7 +24,7 @@ from svc.identify.queries.visitors import Activity, counted_from_ms, scan_activi
 from svc.identify.scoring.signals import CATALOGUE, GROUPS
 from svc.kernel.net.addresses import parse_ip
 from svc.kernel.values.fields import ENVIRONMENTS, Environment
-from svc.kernel.values.ids import is_visitor_id
+from svc.kernel.values.ids import end_of_now, is_visitor_id
 from svc.world import World
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -125,7 +125,7 @@ def events_wanted(environment: Environment, since_ms: int, until_ms: int | None,
     """
     now_ms = World.real().now_ms()
     config, has_end = settings(), until_ms is not None
-    until_ms = now_ms + 1 if until_ms is None else until_ms
+    until_ms = end_of_now(now_ms) if until_ms is None else until_ms
     since_ms = max(since_ms, now_ms - config.event_retention_ms())
     if since_ms >= until_ms:
         raise click.UsageError(f"--until is not after --since; events are kept for {config.event_retention_days} days")
@@ -228,7 +228,9 @@ def activity_of(store: Readable, number: int, visitor_id: str, record: Visitor |
     parts = (
         counted
         for environment in ENVIRONMENTS
-        for _, counted in read_through(store, partial(scan, environment=environment), Position(now_ms + 1, bytes(16)))
+        for _, counted in read_through(
+            store, partial(scan, environment=environment), Position(end_of_now(now_ms), bytes(16))
+        )
     )
     return sum_of(each for counted in parts for each in counted.values())
 

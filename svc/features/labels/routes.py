@@ -59,7 +59,7 @@ from svc.identify.queries.weights import weights_in_force
 from svc.identify.velocity.counts import EnvironmentKind
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.fields import PLATFORMS, Platform, about
-from svc.kernel.values.ids import DAY_MS
+from svc.kernel.values.ids import DAY_MS, end_of_now
 from svc.kernel.values.refusals import Detail, Issue, Refusal
 from svc.kernel.values.struct_fields import sent
 from svc.kernel.values.timestamps import read_timestamp, timestamp
@@ -284,7 +284,7 @@ async def _add_stored(services: Services, call: Call, kind: EnvironmentKind, lab
     is_complete = True
     for environment in environments_of(kind):
         for label in LABELS:
-            listing = Listing(0, call.at_ms + 1, Filters(label=label), limit=bounds.events)
+            listing = Listing(0, end_of_now(call.at_ms), Filters(label=label), limit=bounds.events)
             number = call.organization.number
             found, resume = await find_positions(services, call.turn, number, [environment], listing, bounds.looks)
             is_complete = is_complete and resume is None and len(found) < bounds.events

@@ -242,7 +242,8 @@ async def read_statistics(services: Services, call: Call) -> StatisticsBody | Re
     window = read_window(sent(query.start), sent(query.end), call.at_ms, services.event_retention_ms)
     if isinstance(window, Refusal):
         return window
-    from_ms, to_ms = window[0] // HOUR_MS * HOUR_MS, -(-window[1] // HOUR_MS) * HOUR_MS
+    end_ms = call.at_ms + 1 if query.end is UNSET else window[1]  # the hour that has come, and not the next
+    from_ms, to_ms = window[0] // HOUR_MS * HOUR_MS, -(-end_ms // HOUR_MS) * HOUR_MS
     if to_ms > LAST_HOUR_MS:
         return Refusal("invalid_window", (Detail("to", "out_of_range", "query"),))
     step_ms = HOUR_MS if query.step == "hour" else DAY_MS

@@ -27,7 +27,7 @@ from svc.identify.events.event_row import event_row
 from svc.identify.events.listing import Filters
 from svc.identify.queries.visitors import Activity, find_visitor
 from svc.kernel.values.fields import Environment
-from svc.kernel.values.ids import is_visitor_id
+from svc.kernel.values.ids import end_of_now, is_visitor_id
 
 EVENTS_OF_A_VISITOR = 200
 """Its newest ones, of which tags and addresses are shown."""
@@ -54,7 +54,7 @@ def show(operation: Operation, visitor_id: str, environment: Environment, limit:
     Tags and addresses come from its newest 200 events.
     """
     now_ms, number, store = operation.now_ms, operation.number, operation.store
-    wanted = Wanted(environment, oldest_ms(now_ms), now_ms + 1, Filters(visitor_id=visitor_id))
+    wanted = Wanted(environment, oldest_ms(now_ms), end_of_now(now_ms), Filters(visitor_id=visitor_id))
     with store.read() as snapshot:
         record = find_visitor(snapshot, number, visitor_id)
     counted = activity_of(store, number, visitor_id, record, now_ms) if is_visitor_id(visitor_id) else Activity()

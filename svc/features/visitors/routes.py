@@ -53,7 +53,7 @@ from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.values.encodings import Cursors, bound_to
 from svc.kernel.values.fields import ENVIRONMENTS, Environment
-from svc.kernel.values.ids import is_visitor_id
+from svc.kernel.values.ids import end_of_now, is_visitor_id
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.struct_fields import present, sent
 from svc.kernel.work.slices import Scan, all_in_slices, scanned
@@ -234,7 +234,7 @@ async def read_visitor(services: Services, call: Call) -> VisitorBody | Refusal:
     if not is_visitor_id(visitor_id):
         return Refusal("not_found", explanation=_NO_VISITOR)
     kept_ms = call.at_ms - services.event_retention_ms
-    listing = Listing(kept_ms, call.at_ms + 1, Filters(visitor_id=visitor_id), limit=EVENTS_LOOKED_AT)
+    listing = Listing(kept_ms, end_of_now(call.at_ms), Filters(visitor_id=visitor_id), limit=EVENTS_LOOKED_AT)
     record = await services.store.query(partial(visitor_views.find_visitor, number=number, visitor_id=visitor_id))
     since_known = listing._replace(from_ms=visitor_views.counted_from_ms(record, kept_ms))
     found, _ = await find_events(services, call.turn, number, [environment], since_known)
@@ -310,7 +310,7 @@ async def activities_of(
         visitor_ids=[found.visitor_id for found in visitors],
         since_ms=since_ms,
     )
-    beyond = Position(call.at_ms + 1, bytes(16))
+    beyond = Position(end_of_now(call.at_ms), bytes(16))
     return {
         environment: await _counted(services, call.turn, partial(scan, environment=environment), beyond)
         for environment in ENVIRONMENTS

@@ -19,7 +19,7 @@ from svc.identify.velocity.counts import ACCOUNT_ID, ACTION
 from svc.kernel.net.addresses import parse_ip
 from svc.kernel.values.encodings import Cursors, bound_to
 from svc.kernel.values.fields import ENVIRONMENTS, Environment
-from svc.kernel.values.ids import DAY_MS, is_rule_id, is_visitor_id
+from svc.kernel.values.ids import DAY_MS, end_of_now, is_rule_id, is_visitor_id
 from svc.kernel.values.refusals import Detail, Issue, Refusal, invalid
 from svc.kernel.values.timestamps import read_timestamp
 
@@ -307,7 +307,7 @@ def read_window(start: str | None, end: str | None, now_ms: int, retention_ms: i
     """Return (from, to) in Unix milliseconds: to is not in it. The default start is 24 hours before, but not before the
     oldest event that is readable.
 
-    The default end is the end of this very millisecond, so that what arrived in it is readable at once.
+    Without an end, what arrived in this very millisecond is readable at once, and so is what arrived at another node.
     """
     to_ms = now_ms if end is None else read_timestamp(end)
     if to_ms is None:
@@ -320,7 +320,7 @@ def read_window(start: str | None, end: str | None, now_ms: int, retention_ms: i
         return _invalid("to" if start is None else "from", "out_of_range")
     if to_ms - from_ms > MAX_WINDOW_MS:
         return _invalid("to", "out_of_range")
-    return from_ms, to_ms + (end is None)
+    return from_ms, end_of_now(now_ms) if end is None else to_ms
 
 
 def _invalid(parameter: str, issue: Issue) -> Refusal:

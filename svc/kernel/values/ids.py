@@ -20,6 +20,13 @@ _RULE_ID = re.compile(r"rul_[0-9A-Za-z]{20}", re.ASCII)
 _WEBHOOK_ID = re.compile(r"whk_[0-9A-Za-z]{20}", re.ASCII)
 
 
+def end_of_now(now_ms: int) -> int:
+    """Return the end, exclusive, of a window that goes on until now (Unix ms): what another node has stored a moment
+    ago, by a clock that is ahead of this one's, is in it.
+    """
+    return now_ms + MAX_LEAD_MS + 1
+
+
 def first_id(at_ms: int) -> bytes:
     """Return 16 bytes that are not above any UUIDv7 made in this millisecond or later, and above every earlier one."""
     return (max(at_ms, 0) << 80).to_bytes(16)

@@ -450,12 +450,12 @@ def test_all_addresses_of_a_host_have_one_deadline(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: both)
     http = httpx.Client()
     http._transport._pool._network_backend = Silent()
-    client = Client("http://shop.example", "key", timeout_s=0.2, deadline_s=0.3, retries=AT_ONCE)
-    client._http = with_deadlines(http)
+    client = Client(
+        "http://shop.example", "key", timeout_s=0.2, deadline_s=0.3, retries=AT_ONCE, http=with_deadlines(http)
+    )
     began_s = clock_s[0]
     with pytest.raises(UnreachableError) as late:
         client.get_health()
     assert clock_s[0] - began_s == pytest.approx(0.3)
     assert not late.value.was_sent
     assert asked == ["2001:db8::1", "203.0.113.7"] * 2
-    client.close()

@@ -121,6 +121,11 @@ func TestALostConnectionIsTriedAgainWithTheSameKey(t *testing.T) {
 	if err != nil || answer.RequestID != "r1" || count.Load() != 2 || len(keys) != 1 {
 		t.Error(answer, err, count.Load(), keys)
 	}
+	for key := range keys {
+		if !strings.HasSuffix(key, " full") {
+			t.Error(key, "does not ask for the whole response of the first attempt")
+		}
+	}
 	url, count = serving(t, func(http.ResponseWriter, int) { panic(http.ErrAbortHandler) })
 	_, err = made(t, url, atOnce).TestWebhook(t.Context(), "org", "whk")
 	var lost *UnreachableError
@@ -132,7 +137,7 @@ func TestALostConnectionIsTriedAgainWithTheSameKey(t *testing.T) {
 type keeping map[string]bool
 
 func (k keeping) RoundTrip(request *http.Request) (*http.Response, error) {
-	k[request.Header.Get("Idempotency-Key")] = true
+	k[request.Header.Get("Idempotency-Key")+" "+request.Header.Get("X-Svc-Replay")] = true
 	return http.DefaultTransport.RoundTrip(request)
 }
 

@@ -240,7 +240,8 @@ async def test_a_server_identifies_and_a_lost_response_does_not_create_another_e
 
         answer = await in_thread(asked)
         ((request_id, event),) = live.events()
-        assert answer == {"request_id": request_id, "duplicate": True}
+        assert (answer["request_id"], answer["duplicate"]) == (request_id, True)
+        assert (answer["visitor_is_new"], answer["suspect_level"]) == (True, "low"), "the whole response of the first"
         assert event.tag == "é"
         assert len({request.headers["idempotency-key"] for request in network.sent}) == 1
         assert len(network.sent) == 2

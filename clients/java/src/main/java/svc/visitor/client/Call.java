@@ -70,8 +70,12 @@ public final class Call {
     return this;
   }
 
-  /** With a random key unless it has one, so that the attempts of one call are one identification. */
+  /**
+   * With a random key unless it has one, so that the attempts of one call are one identification, and the last one has the
+   * whole response.
+   */
   Call idempotent() {
+    headers.putIfAbsent("x-svc-replay", "full");
     headers.putIfAbsent("Idempotency-Key", UUID.randomUUID().toString());
     return this;
   }

@@ -174,6 +174,7 @@ final class Sending {
       Set<String> keys = new HashSet<>();
       for (HttpExchange one : server.seen) keys.add(one.getRequestHeaders().getFirst("Idempotency-Key"));
       same("keys", keys.size(), 1);
+      same("asks for the whole response", server.seen.get(1).getRequestHeaders().getFirst("x-svc-replay"), "full");
       same("attempts", server.seen.size(), 2);
     }
     try (Server server = new Server((exchange, number) -> {})) {

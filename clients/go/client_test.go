@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -131,6 +132,29 @@ func TestALostConnectionIsTriedAgainWithTheSameKey(t *testing.T) {
 	var lost *UnreachableError
 	if !errors.As(err, &lost) || !lost.WasSent || count.Load() != 1 {
 		t.Error(err, count.Load())
+	}
+}
+
+func TestAVisitorCanPutNothingIntoACallThatIsNotSent(t *testing.T) {
+	url, _ := serving(t, func(w http.ResponseWriter, _ int) { _, _ = io.WriteString(w, "{}") })
+	keys := map[string]bool{}
+	for _, key := range []string{"50% M\u00fc \u20ac\r\nx: y", "M\u00f6"} {
+		_, err := made(t, url, WithTransport(keeping(keys))).Identify(t.Context(), IdentifyBody{}, IdentifyHeaders{IdempotencyKey: key})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if !keys["50% M%C3%BC %E2%82%AC%0D%0Ax: y full"] || !keys["M%C3%B6 full"] {
+		t.Error(keys)
+	}
+}
+
+func TestAClientIsPrintedWithoutItsKey(t *testing.T) {
+	client := made(t, "https://id.shop.example")
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
+		if said := fmt.Sprintf(verb, client); strings.Contains(said, "svc_sk_key") {
+			t.Error(verb, said)
+		}
 	}
 }
 

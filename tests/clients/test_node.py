@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.clients.cases import ABOUT, checks, in_node
+from tests.clients.cases import ABOUT, PRINTED, UNPRINTABLE, checks, in_node
 from tests.clients.conftest import Library
 from tests.spec.responses import BROWSER, DRIVEN, HEADLESS, TOO_LITTLE
 from tests.spec.subscriber import URL, subscribing
@@ -122,6 +122,21 @@ async def test_a_lost_response_does_not_create_another_event(library: Library, t
     assert event.tag == "é"
 
 
+async def test_a_visitor_can_put_nothing_into_a_call_that_is_not_sent(library: Library):
+    told = await library.run(
+        """
+        const sent = [];
+        const noting = async (url, options) => (sent.push(new Headers(options.headers)), Response.json({}));
+        const client = new Client({ baseUrl: "http://127.0.0.1:9", apiKey: "svc_sk_key", fetch: noting });
+        const body = { sdk: { platform: "web" }, signals: {} };
+        await client.identify(body, { visitorUserAgent: UNPRINTABLE, idempotencyKey: "M\u00fc" });
+        return [sent[0].get("x-svc-visitor-user-agent"), sent[0].get("idempotency-key")];
+        """,
+        UNPRINTABLE=UNPRINTABLE,
+    )
+    assert told == [PRINTED, "M%C3%BC"]
+
+
 async def identified_with_a_lost_response(library: Library, live: Live) -> Any:
     return await library.run(
         """
@@ -227,7 +242,8 @@ async def test_a_key_that_was_read_from_a_file_works_and_a_wrong_one_is_not_repe
         const refused = (...given) => { try { made(...given); } catch (error) { return error.message; } };
         const keys = ["", "svc_sk_one\\nsvc_sk_two", undefined].map((key) => refused("http://a", key));
         const broken = ["https://", "https://[::1", "https://x y"].map((one) => refused(one, "svc_sk_key"));
-        return { sent, keys, broken, address: refused("id.shop.example", "svc_sk_key") };
+        const password = refused("https://user:secret@id.shop.example", "svc_sk_key");
+        return { sent, keys, broken, password, address: refused("id.shop.example", "svc_sk_key") };
         """
     )
     address, key = told["sent"]
@@ -235,6 +251,7 @@ async def test_a_key_that_was_read_from_a_file_works_and_a_wrong_one_is_not_repe
     assert all("apiKey" in message and "sk_o" not in message for message in told["keys"])
     assert told["address"].endswith("https://id.shop.example, not id.shop.example")
     assert ["address of the service" in one for one in told["broken"]] == [True, True, True]
+    assert told["password"] == "baseUrl has a user name or a password, which are not sent"
 
 
 async def test_a_parsed_body_is_a_mistake_that_is_named(library: Library):

@@ -29,7 +29,7 @@ from svc_client import (
 )
 from svc_client.deadlines import with_deadlines
 
-from tests.clients.cases import ABOUT, NEVER, checks
+from tests.clients.cases import ABOUT, NEVER, PRINTED, UNPRINTABLE, checks
 from tests.clients.vectors import cases
 from tests.spec.responses import BROWSER, DRIVEN, HEADLESS, TOO_LITTLE
 from tests.spec.subscriber import URL, subscribing
@@ -416,6 +416,19 @@ def test_an_unexpected_response_raises_an_error(answer: httpx.Response):
     with pytest.raises(ApiError, match="unexpected_response") as refused:
         client.get_health()
     assert refused.value.status == answer.status_code
+
+
+def test_a_visitor_can_put_nothing_into_a_call_that_is_not_sent():
+    network = Network(answers=tuple(httpx.Response(200, json={}) for _ in range(2)))
+    with through(network) as http:
+        client = Client("http://127.0.0.1:9", "svc_sk_key", http=http)
+        given: dict[str, Any] = {"sdk": {"platform": "web"}, "signals": {"a": "\ud800", "b": float("nan")}}
+        client.identify(**given, visitor_user_agent=UNPRINTABLE, idempotency_key="M\u00fc")
+        client.identify(**given, visitor_user_agent="\udce9", idempotency_key="M\u00f6")
+    sent = [(one.headers["x-svc-visitor-user-agent"], one.headers["idempotency-key"]) for one in network.sent]
+    assert sent == [(PRINTED, "M%C3%BC"), ("%ED%B3%A9", "M%C3%B6")]
+    assert b'"\\ud800"' in network.sent[0].content
+    assert network.sent[0].headers["content-type"] == "application/json"
 
 
 async def test_forwarded_headers_are_accepted(tmp_path: Path):

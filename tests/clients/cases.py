@@ -28,6 +28,7 @@ def checks(request_id: str, now_ms: int) -> list[tuple[dict[str, Any], str | Non
     return [
         ({**right, "id": NEVER}, "not_found"),
         ({**right, "id": "../../healthz"}, "not_found"),
+        ({**right, "id": "é" * 36}, "not_found"),
         ({**right, "id": None}, "not_found"),
         ({**right, "id": ["a"]}, "not_found"),
         ({**right, "now": now_ms + 300_001}, "too_old"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import pickle
 import socket
 import time
 from collections.abc import Callable
@@ -360,6 +361,18 @@ def test_a_key_that_was_read_from_a_file_works_and_a_wrong_one_is_not_repeated()
     for broken in ("https://", "https://[::1", "https://a..b", f"https://{'a' * 64}.example", "http://127.0.0.1:99999"):
         with pytest.raises(ValueError, match="address of the service"):
             Client(broken, "svc_sk_key")
+
+
+def test_errors_are_handed_on_by_a_pool_of_processes():
+    """Whose other tasks fail, too, where one raises what cannot be restored."""
+    detail = {"field": "label", "issue": "invalid_value", "location": "body"}
+    for error in (
+        ApiError(422, "validation_error", "Wrong.", details=[detail], request_id=NEVER, retry_after_s=2),
+        UnreachableError("no response", was_sent=True),
+        WebhookError("the body is no event"),
+    ):
+        restored = pickle.loads(pickle.dumps(error))
+        assert (type(restored), str(restored), vars(restored)) == (type(error), str(error), vars(error))
 
 
 # Attempts

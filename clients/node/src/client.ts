@@ -170,7 +170,7 @@ export class Client extends Operations {
     const url = new URL(`${baseUrl}/api/v1${call.path}`);
     for (const [name, value] of given(call.query)) url.searchParams.set(name, String(value));
     const headers: Record<string, string> = { "x-api-key": apiKey, "user-agent": "svc-client-node" };
-    for (const [name, value] of given(call.headers)) headers[name] = printable(value);
+    for (const [name, value] of given(call.headers)) headers[name] = printable(String(value));
     if (call.body !== undefined) headers["content-type"] = "application/json";
     const body = call.body === undefined ? null : JSON.stringify(call.body);
     let response: Response, content: Uint8Array | null;

@@ -12,6 +12,7 @@ import pytest
 
 from tests.clients.cases import ABOUT, PRINTED, UNPRINTABLE, checks, in_node
 from tests.clients.conftest import Library
+from tests.clients.vectors import cases
 from tests.spec.responses import BROWSER, DRIVEN, HEADLESS, TOO_LITTLE
 from tests.spec.subscriber import URL, subscribing
 from tests.support.live import ORIGIN, Live, live_service, report
@@ -296,3 +297,22 @@ async def test_headers_of_node_http_may_be_lists(library: Library):
         """
     )
     assert json.loads(told) == {"accept-language": "de, en"}
+
+
+async def test_headers_may_be_of_another_implementation_of_fetch(library: Library):
+    given = cases("webhook")[0]["given"]
+    told = await library.run(
+        """
+        class Others { // as those of undici, which are not the global ones
+          #map;
+          constructor(given) { this.#map = new Map(Object.entries(given).map(([k, v]) => [k.toLowerCase(), v])); }
+          get(name) { return this.#map.get(name) ?? null; }
+          [Symbol.iterator]() { return this.#map.entries(); }
+        }
+        const { body, headers, secrets, now_s } = GIVEN;
+        const { id } = verifyWebhook(Buffer.from(body, "base64"), new Others(headers), secrets, now_s * 1_000);
+        return [id, visitorHeaders(new Others({ "Accept-Language": "de" }))];
+        """,
+        GIVEN=given,
+    )
+    assert told == [given["headers"]["X-Svc-Event-ID"], '{"accept-language":"de"}']

@@ -124,6 +124,24 @@ async def test_one_call_verifies_that_an_event_belongs_to_its_action(tmp_path: P
                     assert checked.decision == "refuse"
 
 
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
+def test_a_blocking_client_takes_no_coroutine_for_a_first_use():
+    """It would be true for each use."""
+
+    async def is_first_use(_: str) -> bool:
+        return False
+
+    event = {**SEEN, "request_id": NEVER}
+    with through(Network(answers=(httpx.Response(200, json=event),))) as http:
+        client, now = (
+            Client("http://127.0.0.1:9", "svc_sk_key", http=http),
+            datetime.fromisoformat(event["occurred_at"]),
+        )
+        given: dict[str, Any] = {"origin": event.get("origin"), "tag": event.get("tag"), "is_first_use": is_first_use}
+        with pytest.raises(TypeError, match="AsyncClient"):
+            client.check(NEVER, **given, now=now)
+
+
 @pytest.mark.slow
 async def test_an_account_is_set_on_an_event_and_removed(tmp_path: Path):
     async with live_service(tmp_path) as live:

@@ -131,7 +131,7 @@ class Client(Operations):
             ),
             request_id,
         )
-        if may_count(problems) and not is_first_use(request_id):
+        if may_count(problems) and not _at_once(is_first_use(request_id)):
             problems = ("used_before",)
         return checked(problems, event, allow_unknown=allow_unknown)
 
@@ -146,7 +146,7 @@ class Client(Operations):
         if ring.must_be_read(token, time.monotonic()):
             ring.put(self.get_verdict_keys(expected.organization_id).get("keys"), time.monotonic())
         found = ring.check(token, expected)
-        if found.verdict and may_count(found.problems) and not is_first_use(found.verdict["jti"]):
+        if found.verdict and may_count(found.problems) and not _at_once(is_first_use(found.verdict["jti"])):
             return checked_verdict(("used_before",), found.verdict, expected)
         return found
 
@@ -419,6 +419,13 @@ def rows_of(page: Any, name: str = "rows") -> list[Any]:
     if not all(isinstance(row, dict) for row in found):
         raise unexpected(200)
     return found
+
+
+def _at_once(is_first: object) -> bool:
+    """Whether a use is the first one. Raises `TypeError` for what is to be awaited: it would be true for each use."""
+    if inspect.isawaitable(is_first):
+        raise TypeError("is_first_use is a coroutine function: only AsyncClient awaits it")
+    return bool(is_first)
 
 
 def _wait_s(retries: Retries, failure: SvcError, attempt: int, call: Call, *, left_s: float) -> float | None:

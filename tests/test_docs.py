@@ -578,6 +578,7 @@ async def test_the_checks_of_the_backend_guide_reject_ids_of_another_action(tmp_
         cases: list[tuple[dict[str, Any], str | None]] = [
             ({**right, "id": "019b76da-a800-7000-8000-000000000000"}, "no such identification"),
             ({**right, "id": "../../healthz"}, "no such identification"),
+            ({**right, "id": "é" * 36}, "no such identification"),
             ({**right, "now": now + timedelta(minutes=6)}, "too old"),
             ({**right, "now": now - timedelta(minutes=6)}, "too old"),
             ({**right, "origin": "https://other.example"}, "another site"),

@@ -17,7 +17,7 @@ import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 from uuid import UUID
 
 import pytest
@@ -172,6 +172,17 @@ def by_the_local_receiver(cases: list[Delivery], _directory: Path) -> list[bool]
 
 
 CHECKS = [in_python, in_javascript, in_go, with_openssl, by_the_local_receiver]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("check", [in_python, in_javascript])
+def test_a_header_that_is_missing_is_no_mistake_of_the_receiver(check: Callable, tmp_path: Path):
+    """As frameworks hand it over: a sender must not end a receiver."""
+    nothing: Any = None
+    right = deliveries(int(time.time()))["as it was sent"][0]
+    assert check([right, right._replace(signature=nothing), right._replace(timestamp=nothing)], tmp_path) == [
+        True, False, False,
+    ]  # fmt: skip
 
 
 @pytest.mark.slow

@@ -214,7 +214,8 @@ def _python_values(arguments: Iterable[Argument]) -> str:
 
 
 def _python_value(one: Argument) -> str:
-    return "idempotency_key or new_idempotency_key()" if one.sent == "Idempotency-Key" else one.name
+    defaults = {"Idempotency-Key": "new_idempotency_key()", "x-svc-replay": '"full"'}
+    return f"{one.name} or {defaults[one.sent]}" if one.sent in defaults else one.name
 
 
 def _formatted(source: str) -> str:
@@ -348,7 +349,8 @@ def _typescript_method(operation: Operation) -> str:
 
 def _typescript_value(name: str) -> str:
     value = f"headers.{camel(header(name))}"
-    return f"{value} ?? crypto.randomUUID()" if name == "Idempotency-Key" else value
+    defaults = {"Idempotency-Key": "crypto.randomUUID()", "x-svc-replay": '"full"'}
+    return f"{value} ?? {defaults[name]}" if name in defaults else value
 
 
 def files() -> dict[Path, str]:

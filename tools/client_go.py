@@ -32,7 +32,7 @@ TYPES = """
 // A response may have more fields than are here, and a field that lists its values may have others: both are
 // added within version 1.
 """
-OPERATIONS = '\nimport (\n\t"context"\n\t"net/http"\n)\n'
+OPERATIONS = '\nimport (\n\t"cmp"\n\t"context"\n\t"net/http"\n)\n'
 KINDS = {"string": "string", "integer": "int64", "number": "float64", "boolean": "bool"}
 BY_REFERENCE = ("[]", "map[", "any", "*")
 """How a type begins that has a value for `nothing`."""
@@ -138,7 +138,7 @@ def _method(document: Json, operation: Operation) -> str:
         call.append("IsRepeatable: true")
     text, answer = operation.text, result(document, operation)
     if len(operation.answers) > 1:
-        text += "\n\nOf a duplicate, the request id and Duplicate alone are set."
+        text += "\n\nOf a duplicate, the request id and Duplicate may be all that is set."
     about = _comment(f"{name}: {text[0].lower()}{text[1:]}")
     together = "".join(f"\t\t{one},\n" for one in _aligned(call))
     head = f"\n{about}func (c *Client) {name}({', '.join(given)})"
@@ -160,5 +160,5 @@ def _aligned(members: list[str]) -> list[str]:
 
 def _given(one: Parameter, kind: str) -> str:
     member = f"{kind}.{exported(header(one.name) if kind == 'headers' else one.name)}"
-    value = f"orNewKey({member})" if one.name == "Idempotency-Key" else member
-    return f"{json.dumps(one.name)}, {value}"
+    defaults = {"Idempotency-Key": f"orNewKey({member})", "x-svc-replay": f'cmp.Or({member}, "full")'}
+    return f"{json.dumps(one.name)}, {defaults.get(one.name, member)}"

@@ -196,7 +196,7 @@ def _method(document: Json, operation: Operation) -> str:
         call.append(".repeatable()")
     answer, text = result(document, operation), operation.text
     if len(operation.answers) > 1:
-        text += "\n\nOf a duplicate, the request id and `duplicate` alone are set."
+        text += "\n\nOf a duplicate, the request id and `duplicate` may be all that is set."
     sent = f"send({''.join(call)})"
     body = f"return new {answer}({sent});" if answer else f"{sent};"
     declared = f"  public {answer or 'void'} {operation.name}"

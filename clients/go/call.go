@@ -61,6 +61,19 @@ func given(pairs ...any) map[string]string {
 	return sent
 }
 
+// printable is a value of a header with what is not of ASCII percent-encoded, so that each text has a value of its own.
+func printable(value string) string {
+	var made strings.Builder
+	for _, one := range []byte(value) {
+		if one < ' ' || one > '~' {
+			fmt.Fprintf(&made, "%%%02X", one)
+		} else {
+			made.WriteByte(one)
+		}
+	}
+	return made.String()
+}
+
 // orNewKey is the key, or a random one, so that the attempts of one call are one identification.
 func orNewKey(key string) string {
 	if key != "" {

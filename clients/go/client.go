@@ -44,6 +44,12 @@ type Client struct {
 	rings           map[string]*keyRing
 }
 
+// String is without the key, which fmt would print.
+func (c *Client) String() string { return "svc.Client" }
+
+// GoString is that of String, for %#v.
+func (c *Client) GoString() string { return c.String() }
+
 // Option changes how a Client sends.
 type Option func(*Client)
 
@@ -352,7 +358,7 @@ func (c *Client) request(ctx context.Context, call Call) (*http.Request, error) 
 		request.Header.Set("Content-Type", "application/json")
 	}
 	for name, value := range call.Headers {
-		request.Header.Set(name, value)
+		request.Header.Set(name, printable(value))
 	}
 	return request, nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -121,6 +122,11 @@ func TestALostConnectionIsTriedAgainWithTheSameKey(t *testing.T) {
 	if err != nil || answer.RequestID != "r1" || count.Load() != 2 || len(keys) != 1 {
 		t.Error(answer, err, count.Load(), keys)
 	}
+	for key := range keys {
+		if !strings.HasSuffix(key, " full") {
+			t.Error(key, "does not ask for the whole response of the first attempt")
+		}
+	}
 	url, count = serving(t, func(http.ResponseWriter, int) { panic(http.ErrAbortHandler) })
 	_, err = made(t, url, atOnce).TestWebhook(t.Context(), "org", "whk")
 	var lost *UnreachableError
@@ -129,10 +135,33 @@ func TestALostConnectionIsTriedAgainWithTheSameKey(t *testing.T) {
 	}
 }
 
+func TestAVisitorCanPutNothingIntoACallThatIsNotSent(t *testing.T) {
+	url, _ := serving(t, func(w http.ResponseWriter, _ int) { _, _ = io.WriteString(w, "{}") })
+	keys := map[string]bool{}
+	for _, key := range []string{"50% M\u00fc \u20ac\r\nx: y", "M\u00f6"} {
+		_, err := made(t, url, WithTransport(keeping(keys))).Identify(t.Context(), IdentifyBody{}, IdentifyHeaders{IdempotencyKey: key})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if !keys["50% M%C3%BC %E2%82%AC%0D%0Ax: y full"] || !keys["M%C3%B6 full"] {
+		t.Error(keys)
+	}
+}
+
+func TestAClientIsPrintedWithoutItsKey(t *testing.T) {
+	client := made(t, "https://id.shop.example")
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
+		if said := fmt.Sprintf(verb, client); strings.Contains(said, "svc_sk_key") {
+			t.Error(verb, said)
+		}
+	}
+}
+
 type keeping map[string]bool
 
 func (k keeping) RoundTrip(request *http.Request) (*http.Response, error) {
-	k[request.Header.Get("Idempotency-Key")] = true
+	k[request.Header.Get("Idempotency-Key")+" "+request.Header.Get("X-Svc-Replay")] = true
 	return http.DefaultTransport.RoundTrip(request)
 }
 

@@ -3,6 +3,7 @@
 package svc
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 )
@@ -13,14 +14,14 @@ import (
 // stored is not identified or charged again. A body may be compressed (`Content-Encoding: gzip`), up to 1 MiB
 // after decompression. Proxy keys go into `x-api-key` as the others do.
 //
-// Of a duplicate, the request id and Duplicate alone are set.
+// Of a duplicate, the request id and Duplicate may be all that is set.
 func (c *Client) Identify(ctx context.Context, body IdentifyBody, headers IdentifyHeaders) (*IdentifyAnswer, error) {
 	var into IdentifyAnswer
 	if err := c.Send(ctx, Call{
 		Method:       http.MethodPost,
 		Path:         "/identify",
 		Body:         body,
-		Headers:      given("Idempotency-Key", orNewKey(headers.IdempotencyKey), "x-svc-replay", headers.Replay, "x-svc-sdk-platform", headers.SDKPlatform, "x-svc-visitor-ip", headers.VisitorIP, "x-svc-visitor-origin", headers.VisitorOrigin, "x-svc-visitor-user-agent", headers.VisitorUserAgent, "x-svc-visitor-headers", headers.VisitorHeaders, "x-svc-public-key", headers.PublicKey),
+		Headers:      given("Idempotency-Key", orNewKey(headers.IdempotencyKey), "x-svc-replay", cmp.Or(headers.Replay, "full"), "x-svc-sdk-platform", headers.SDKPlatform, "x-svc-visitor-ip", headers.VisitorIP, "x-svc-visitor-origin", headers.VisitorOrigin, "x-svc-visitor-user-agent", headers.VisitorUserAgent, "x-svc-visitor-headers", headers.VisitorHeaders, "x-svc-public-key", headers.PublicKey),
 		IsRepeatable: true,
 	}, &into); err != nil {
 		return nil, err
@@ -117,7 +118,7 @@ func (c *Client) GetEvent(ctx context.Context, requestID string) (*EventDetailBo
 // and price, and no webhook is sent; the counts of the account and the visitor follow. A label may be set for 400
 // days: of an event that is not readable any more the label alone, which is then the response.
 //
-// Of a duplicate, the request id and Duplicate alone are set.
+// Of a duplicate, the request id and Duplicate may be all that is set.
 func (c *Client) UpdateEvent(ctx context.Context, requestID string, body UpdateEventBody) (*EventDetailBody, error) {
 	var into EventDetailBody
 	if err := c.Send(ctx, Call{

@@ -16,7 +16,8 @@ SECRETS = [secret for secret in os.environ.get("SVC_WEBHOOK_SECRETS", "").split(
 MAX_SECONDS = 300
 MAX_DIGITS = 12
 """Of a time: Python raises ValueError for a number of thousands of them."""
-REMEMBERED_SECONDS = 24 * 3600
+REMEMBERED_SECONDS = 30 * 24 * 3600
+"""For as long as a delivery may be sent again."""
 
 
 @csrf_exempt  # the signature says who it is from

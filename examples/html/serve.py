@@ -9,6 +9,7 @@ import re
 import secrets
 import sys
 import urllib.request
+from http.client import HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs
@@ -42,7 +43,7 @@ def decide(request_id: str, origin: str) -> str:
     try:
         with urllib.request.urlopen(request, timeout=5) as response:
             event = json.load(response)
-    except OSError:
+    except (OSError, HTTPException, ValueError):
         return "verify"  # there is none, or the service can't be asked
     if event.get("origin") != origin or event.get("tag") not in tags:
         return "refuse"  # of another site or form, or used before

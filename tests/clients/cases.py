@@ -17,6 +17,8 @@ ABOUT = {"tag": "signup", "account_id": "a", "action": "log_in"}
 """What the identifications that are checked are about."""
 ACCOUNT = "account_id"
 """The field of a case that `in_node` names as the library for Node.js does."""
+UNPRINTABLE, PRINTED = "50% M\u00fc \u20ac\r\nx: y", "50% M%C3%BC %E2%82%AC%0D%0Ax: y"
+"""A text that a header cannot carry, and how every library sends it: no two texts are sent alike."""
 NEVER = "019b76da-a800-7000-8000-000000000000"
 
 
@@ -26,6 +28,7 @@ def checks(request_id: str, now_ms: int) -> list[tuple[dict[str, Any], str | Non
     return [
         ({**right, "id": NEVER}, "not_found"),
         ({**right, "id": "../../healthz"}, "not_found"),
+        ({**right, "id": "é" * 36}, "not_found"),
         ({**right, "id": None}, "not_found"),
         ({**right, "id": ["a"]}, "not_found"),
         ({**right, "now": now_ms + 300_001}, "too_old"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import pickle
 import socket
 import time
 from collections.abc import Callable
@@ -29,7 +30,7 @@ from svc_client import (
 )
 from svc_client.deadlines import with_deadlines
 
-from tests.clients.cases import ABOUT, NEVER, checks
+from tests.clients.cases import ABOUT, NEVER, PRINTED, UNPRINTABLE, checks
 from tests.clients.vectors import cases
 from tests.spec.responses import BROWSER, DRIVEN, HEADLESS, TOO_LITTLE
 from tests.spec.subscriber import URL, subscribing
@@ -121,6 +122,24 @@ async def test_one_call_verifies_that_an_event_belongs_to_its_action(tmp_path: P
                 assert checked.problem == problem, case
                 if problem is not None:
                     assert checked.decision == "refuse"
+
+
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
+def test_a_blocking_client_takes_no_coroutine_for_a_first_use():
+    """It would be true for each use."""
+
+    async def is_first_use(_: str) -> bool:
+        return False
+
+    event = {**SEEN, "request_id": NEVER}
+    with through(Network(answers=(httpx.Response(200, json=event),))) as http:
+        client, now = (
+            Client("http://127.0.0.1:9", "svc_sk_key", http=http),
+            datetime.fromisoformat(event["occurred_at"]),
+        )
+        given: dict[str, Any] = {"origin": event.get("origin"), "tag": event.get("tag"), "is_first_use": is_first_use}
+        with pytest.raises(TypeError, match="AsyncClient"):
+            client.check(NEVER, **given, now=now)
 
 
 @pytest.mark.slow
@@ -240,7 +259,8 @@ async def test_a_server_identifies_and_a_lost_response_does_not_create_another_e
 
         answer = await in_thread(asked)
         ((request_id, event),) = live.events()
-        assert answer == {"request_id": request_id, "duplicate": True}
+        assert (answer["request_id"], answer["duplicate"]) == (request_id, True)
+        assert (answer["visitor_is_new"], answer["suspect_level"]) == (True, "low"), "the whole response of the first"
         assert event.tag == "é"
         assert len({request.headers["idempotency-key"] for request in network.sent}) == 1
         assert len(network.sent) == 2
@@ -337,12 +357,14 @@ async def test_a_delivery_of_the_service_is_authentic(tmp_path: Path):
         assert event["data"]["origin"] == ORIGIN
 
 
-def test_a_signature_whose_bytes_are_no_text_is_not_authentic():
-    """As aiohttp has such a header."""
+def test_a_header_that_is_no_text_is_not_authentic():
+    """As aiohttp has one of other bytes, and a receiver that picks its headers one that is missing."""
     given = cases("webhook")[0]["given"]
-    headers = {**given["headers"], "X-Svc-Signature": "\udcff"}
-    with pytest.raises(WebhookError):
-        verify_webhook(base64.b64decode(given["body"]), headers, given["secrets"], now=given["now_s"])
+    for change in ({"X-Svc-Signature": "\udcff"}, {"X-Svc-Signature": None}, {"X-Svc-Timestamp": None}):
+        with pytest.raises(WebhookError):
+            verify_webhook(
+                base64.b64decode(given["body"]), {**given["headers"], **change}, given["secrets"], now=given["now_s"]
+            )
 
 
 def test_a_key_that_was_read_from_a_file_works_and_a_wrong_one_is_not_repeated():
@@ -359,6 +381,18 @@ def test_a_key_that_was_read_from_a_file_works_and_a_wrong_one_is_not_repeated()
     for broken in ("https://", "https://[::1", "https://a..b", f"https://{'a' * 64}.example", "http://127.0.0.1:99999"):
         with pytest.raises(ValueError, match="address of the service"):
             Client(broken, "svc_sk_key")
+
+
+def test_errors_are_handed_on_by_a_pool_of_processes():
+    """Whose other tasks fail, too, where one raises what cannot be restored."""
+    detail = {"field": "label", "issue": "invalid_value", "location": "body"}
+    for error in (
+        ApiError(422, "validation_error", "Wrong.", details=[detail], request_id=NEVER, retry_after_s=2),
+        UnreachableError("no response", was_sent=True),
+        WebhookError("the body is no event"),
+    ):
+        restored = pickle.loads(pickle.dumps(error))
+        assert (type(restored), str(restored), vars(restored)) == (type(error), str(error), vars(error))
 
 
 # Attempts
@@ -417,6 +451,19 @@ def test_an_unexpected_response_raises_an_error(answer: httpx.Response):
     assert refused.value.status == answer.status_code
 
 
+def test_a_visitor_can_put_nothing_into_a_call_that_is_not_sent():
+    network = Network(answers=tuple(httpx.Response(200, json={}) for _ in range(2)))
+    with through(network) as http:
+        client = Client("http://127.0.0.1:9", "svc_sk_key", http=http)
+        given: dict[str, Any] = {"sdk": {"platform": "web"}, "signals": {"a": "\ud800", "b": float("nan")}}
+        client.identify(**given, visitor_user_agent=UNPRINTABLE, idempotency_key="M\u00fc")
+        client.identify(**given, visitor_user_agent="\udce9", idempotency_key="M\u00f6")
+    sent = [(one.headers["x-svc-visitor-user-agent"], one.headers["idempotency-key"]) for one in network.sent]
+    assert sent == [(PRINTED, "M%C3%BC"), ("%ED%B3%A9", "M%C3%B6")]
+    assert b'"\\ud800"' in network.sent[0].content
+    assert network.sent[0].headers["content-type"] == "application/json"
+
+
 async def test_forwarded_headers_are_accepted(tmp_path: Path):
     passed_on = [case["given"] for case in cases("check") if case["kind"] == "visitor_headers"]
     async with live_service(tmp_path) as live:
@@ -450,12 +497,12 @@ def test_all_addresses_of_a_host_have_one_deadline(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: both)
     http = httpx.Client()
     http._transport._pool._network_backend = Silent()
-    client = Client("http://shop.example", "key", timeout_s=0.2, deadline_s=0.3, retries=AT_ONCE)
-    client._http = with_deadlines(http)
+    client = Client(
+        "http://shop.example", "key", timeout_s=0.2, deadline_s=0.3, retries=AT_ONCE, http=with_deadlines(http)
+    )
     began_s = clock_s[0]
     with pytest.raises(UnreachableError) as late:
         client.get_health()
     assert clock_s[0] - began_s == pytest.approx(0.3)
     assert not late.value.was_sent
     assert asked == ["2001:db8::1", "203.0.113.7"] * 2
-    client.close()

@@ -133,6 +133,29 @@ def test_sessions_share_the_secret_and_only_one_runs_at_a_time(run: Run, dev: De
         assert second == first
 
 
+@pytest.mark.slow
+def test_a_session_whose_secret_is_rotated_says_so_and_the_next_one_has_a_new_one(
+    run: Run, dev: Dev, application: Application
+):
+    with listening(dev, application) as (process, secret):
+        kept = json.loads((dev.data / "webhook-listen" / "endpoint.json").read_bytes())
+        body = {"previous_secret_valid_hours": 0}
+        DevService(dev.data, None).managed("POST", f"/webhooks/{kept['id']}/rotate-secret", body)
+        trigger(run, dev, "webhook.test")
+        assert process.stdout is not None
+        printed = next(line for line in process.stdout if line.strip())
+        assert "  401  " in printed
+        assert printed.rstrip().endswith("wrong signature")
+        assert application.received.empty()
+    with listening(dev, application) as (_, new_secret):
+        assert new_secret != secret
+        trigger(run, dev, "webhook.test")
+        received = application.received.get(timeout=PATIENCE_S)
+        headers = received.headers
+        given = (headers["x-svc-signature"], headers["x-svc-timestamp"], received.body)
+        assert verify_delivery([new_secret], *given, World.real().now_ms() // 1000) == "valid"
+
+
 @pytest.mark.slow(5)
 def test_a_delivery_refused_by_the_application_is_retried_and_a_missing_target_reported(
     run: Run, dev: Dev, application: Application

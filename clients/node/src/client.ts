@@ -170,7 +170,7 @@ export class Client extends Operations {
     const url = new URL(`${baseUrl}/api/v1${call.path}`);
     for (const [name, value] of given(call.query)) url.searchParams.set(name, String(value));
     const headers: Record<string, string> = { "x-api-key": apiKey, "user-agent": "svc-client-node" };
-    for (const [name, value] of given(call.headers)) headers[name] = value;
+    for (const [name, value] of given(call.headers)) headers[name] = printable(String(value));
     if (call.body !== undefined) headers["content-type"] = "application/json";
     const body = call.body === undefined ? null : JSON.stringify(call.body);
     let response: Response, content: Uint8Array | null;
@@ -186,8 +186,12 @@ export class Client extends Operations {
 }
 
 function addressOf(baseUrl: string): string {
-  if (/^https?:\/\//.test(baseUrl) && URL.canParse(baseUrl)) return baseUrl.replace(/\/+$/, "").replace(/\/api\/v1$/, "");
-  throw new TypeError(`baseUrl is the address of the service, such as https://id.shop.example, not ${String(baseUrl)}`);
+  if (!/^https?:\/\//.test(baseUrl) || !URL.canParse(baseUrl)) {
+    throw new TypeError(`baseUrl is the address of the service, such as https://id.shop.example, not ${String(baseUrl)}`);
+  }
+  const { username, password } = new URL(baseUrl);
+  if (username !== "" || password !== "") throw new TypeError("baseUrl has a user name or a password, which are not sent");
+  return baseUrl.replace(/\/+$/, "").replace(/\/api\/v1$/, "");
 }
 
 /** The key without the line break that a file ends with. The error does not repeat the key. */
@@ -199,6 +203,11 @@ function keyOf(apiKey: string | undefined): string {
 
 function given<Value>(values: Record<string, Value | undefined> = {}): Array<[string, Value]> {
   return Object.entries(values).filter((one): one is [string, Value] => one[1] !== undefined);
+}
+
+/** A value of a header with what is not of ASCII percent-encoded, so that each text has a value of its own. */
+function printable(value: string): string {
+  return value.replace(/[^\x20-\x7e]+/g, (found) => Buffer.from(found).toString("hex").toUpperCase().replace(/../g, "%$&"));
 }
 
 /** The body of a response; `null` where it is too long or cannot be unpacked. */

@@ -14,7 +14,7 @@ export type RequestHeaders = Headers | Record<string, string | string[] | undefi
  */
 export function visitorHeaders(headers: RequestHeaders): string {
   const found: Record<string, string> = {};
-  const entries = headers instanceof Headers ? [...headers] : Object.entries(headers);
+  const entries = areHeaders(headers) ? [...headers] : Object.entries(headers);
   for (const [name, value] of entries) {
     const lowered = name.toLowerCase();
     if (!/^(?:accept-language$|sec-ch-ua|sec-fetch-)/.test(lowered) || value === undefined) continue;
@@ -22,6 +22,11 @@ export function visitorHeaders(headers: RequestHeaders): string {
     if (text({ ...found, [lowered]: one }).length <= MAX_BYTES) found[lowered] = one;
   }
   return text(found);
+}
+
+/** Whether these are `Headers`: of this process, or of another implementation of `fetch`, such as that of undici. */
+export function areHeaders(headers: RequestHeaders): headers is Headers {
+  return typeof headers.get === "function";
 }
 
 /** In ASCII, as headers are. */

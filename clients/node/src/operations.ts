@@ -122,7 +122,7 @@ export abstract class Operations {
       body,
       headers: {
         "Idempotency-Key": headers.idempotencyKey ?? crypto.randomUUID(),
-        "x-svc-replay": headers.replay,
+        "x-svc-replay": headers.replay ?? "full",
         "x-svc-sdk-platform": headers.sdkPlatform,
         "x-svc-visitor-ip": headers.visitorIp,
         "x-svc-visitor-origin": headers.visitorOrigin,

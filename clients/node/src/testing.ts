@@ -83,7 +83,7 @@ export class FakeService {
   readonly #visitors = new Map<string, Answer>();
   readonly #events = new Map<string, EventDetailBody>();
   readonly #changes: ChangeBody[] = [];
-  readonly #sent = new Map<string, string>();
+  readonly #sent = new Map<string, object>();
   #overrides: Override[] = [];
   #key: VerdictKey | undefined;
 
@@ -262,9 +262,8 @@ export class FakeService {
   #identified({ body, headers }: Asked): Response {
     const idempotencyKey = headers.get("idempotency-key");
     const before = this.#sent.get(idempotencyKey ?? "");
-    if (before !== undefined) return json(200, { request_id: before, duplicate: true });
+    if (before !== undefined) return json(200, { ...before, duplicate: true });
     const requestId = newRequestId();
-    if (idempotencyKey !== null) this.#sent.set(idempotencyKey, requestId);
     const sent = ["tag", "account_id", "action"].filter((name) => name in body!).map((name) => [name, body![name]]);
     const sdk = (body!["sdk"] as { platform: string }).platform, platform = sdk.replace(/^.*-/, "");
     const event = this.#event(requestId, { platform, sdk_platform: sdk, ...Object.fromEntries(sent) } as Answer);
@@ -272,7 +271,9 @@ export class FakeService {
     const same = IDENTIFIED.map((name) => [name, event[name]]).filter(([, value]) => (value ?? null) !== null);
     const verdict = body!["verdict"] === true ? { verdict: this.verdict(requestId) } : {};
     const more = { triggers: event.signals, deferred_token: madeId(requestId), ...verdict };
-    return json(200, { ...Object.fromEntries(same), ...more });
+    const answer = { ...Object.fromEntries(same), ...more };
+    if (idempotencyKey !== null) this.#sent.set(idempotencyKey, answer);
+    return json(200, answer);
   }
 
   #updated({ body, names }: Asked): Response {

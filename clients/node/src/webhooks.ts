@@ -1,6 +1,7 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 
 import { WebhookError } from "./errors.js";
+import { areHeaders } from "./forwarding.js";
 import { fieldsOf, parsed } from "./json.js";
 import type { Open } from "./types.js";
 
@@ -63,7 +64,7 @@ export function verifyWebhook(
 }
 
 function valueOf(headers: WebhookHeaders, name: string): string {
-  if (headers instanceof Headers) return headers.get(name) ?? "";
+  if (areHeaders(headers)) return headers.get(name) ?? "";
   const found = Object.entries(headers).find(([one]) => one.toLowerCase() === name)?.[1];
   return Array.isArray(found) ? found.join(",") : (found ?? "");
 }

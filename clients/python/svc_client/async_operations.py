@@ -124,7 +124,7 @@ class AsyncOperations:
                 headers=given(
                     {
                         "Idempotency-Key": idempotency_key or new_idempotency_key(),
-                        "x-svc-replay": replay,
+                        "x-svc-replay": replay or "full",
                         "x-svc-sdk-platform": sdk_platform,
                         "x-svc-visitor-ip": visitor_ip,
                         "x-svc-visitor-origin": visitor_origin,

@@ -16,7 +16,8 @@ import httpx
 from svc_client.async_operations import AsyncOperations
 from svc_client.call import Call
 from svc_client.checks import Action, Checked, CheckedVerdict, checked, is_request_id, may_count, problems_with
-from svc_client.deadlines import ending_at, with_deadlines
+from svc_client.connections import LoopConnections, ProcessConnections
+from svc_client.deadlines import ending_at
 from svc_client.errors import ApiError, SvcError, unexpected
 from svc_client.operations import Operations
 from svc_client.retries import Retries
@@ -30,7 +31,7 @@ NO_SUCH_EVENT = frozenset({"event_not_found", "invalid_request_id"})
 
 
 class Client(Operations):
-    """Calls the service with one key, and waits. Threads may share one.
+    """Calls the service with one key, and waits. Threads may share one, and so may processes that are forked.
 
     `base_url` is where the service is, without `/api/v1`. `timeout_s` is for each attempt, `deadline_s` for all
     attempts of a call and the waits between them. `http` takes the place of a connection pool of the client's own, and
@@ -51,8 +52,7 @@ class Client(Operations):
         self._base_url, self._api_key = address_of(base_url), key_of(api_key)
         self._timeout_s, self._deadline_s = timeout_s, deadline_s
         self._retries = retries or Retries()
-        self._own = with_deadlines(httpx.Client()) if http is None else None
-        self._http = http or self._own or httpx.Client()
+        self._connections = ProcessConnections(http)
         self._key_rings: dict[str, KeyRing] = {}
 
     def __enter__(self) -> Self:
@@ -63,8 +63,7 @@ class Client(Operations):
 
     def close(self) -> None:
         """Close the connections, unless they are of the caller's `http`."""
-        if self._own is not None:
-            self._own.close()
+        self._connections.close()
 
     def check(  # noqa: PLR0913  all by name: what the action is
         self,
@@ -132,7 +131,7 @@ class Client(Operations):
             ),
             request_id,
         )
-        if may_count(problems) and not is_first_use(request_id):
+        if may_count(problems) and not _at_once(is_first_use(request_id)):
             problems = ("used_before",)
         return checked(problems, event, allow_unknown=allow_unknown)
 
@@ -147,7 +146,7 @@ class Client(Operations):
         if ring.must_be_read(token, time.monotonic()):
             ring.put(self.get_verdict_keys(expected.organization_id).get("keys"), time.monotonic())
         found = ring.check(token, expected)
-        if found.verdict and may_count(found.problems) and not is_first_use(found.verdict["jti"]):
+        if found.verdict and may_count(found.problems) and not _at_once(is_first_use(found.verdict["jti"])):
             return checked_verdict(("used_before",), found.verdict, expected)
         return found
 
@@ -217,7 +216,8 @@ class Client(Operations):
         ends_s = time.monotonic() + limit_s
         sent = request(self._base_url, self._api_key, call)
         try:
-            with ending_at(ends_s), self._http.stream(**sent, timeout=limit_s, follow_redirects=False) as response:
+            http = self._connections.http()
+            with ending_at(ends_s), http.stream(**sent, timeout=limit_s, follow_redirects=False) as response:
                 if response.is_stream_consumed:  # of a transport that has it already
                     return read(response, response.content)
                 body = Body(response)
@@ -232,7 +232,9 @@ class Client(Operations):
 
 
 class AsyncClient(AsyncOperations):
-    """Calls the service with one key, under asyncio or trio. The arguments are those of `Client`."""
+    """Calls the service with one key, under asyncio or trio. The arguments are those of `Client`. Event loops may share
+    one, at once or one after the other: each has connections of its own, unless they are of `http`.
+    """
 
     def __init__(
         self,
@@ -247,8 +249,7 @@ class AsyncClient(AsyncOperations):
         self._base_url, self._api_key = address_of(base_url), key_of(api_key)
         self._timeout_s, self._deadline_s = timeout_s, deadline_s
         self._retries = retries or Retries()
-        self._own = httpx.AsyncClient() if http is None else None
-        self._http = http or self._own or httpx.AsyncClient()
+        self._connections = LoopConnections(http)
         self._key_rings: dict[str, KeyRing] = {}
 
     async def __aenter__(self) -> Self:
@@ -260,9 +261,8 @@ class AsyncClient(AsyncOperations):
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Close the connections, unless they are of the caller's `http`."""
-        if self._own is not None:
-            await self._own.aclose()
+        """Close the connections of this event loop, unless they are of the caller's `http`."""
+        await self._connections.aclose()
 
     async def check(  # noqa: PLR0913  all by name: what the action is
         self,
@@ -395,7 +395,7 @@ class AsyncClient(AsyncOperations):
         given: dict[str, Any] = {"timeout": None, "follow_redirects": False, "extensions": {"trace": note}}
         try:
             with anyio.fail_after(limit_s):
-                async with self._http.stream(**sent, **given) as response:
+                async with self._connections.http().stream(**sent, **given) as response:
                     if response.is_stream_consumed:  # of a transport that has it already
                         return read(response, response.content)
                     body = Body(response)
@@ -419,6 +419,13 @@ def rows_of(page: Any, name: str = "rows") -> list[Any]:
     if not all(isinstance(row, dict) for row in found):
         raise unexpected(200)
     return found
+
+
+def _at_once(is_first: object) -> bool:
+    """Whether a use is the first one. Raises `TypeError` for what is to be awaited: it would be true for each use."""
+    if inspect.isawaitable(is_first):
+        raise TypeError("is_first_use is a coroutine function: only AsyncClient awaits it")
+    return bool(is_first)
 
 
 def _wait_s(retries: Retries, failure: SvcError, attempt: int, call: Call, *, left_s: float) -> float | None:

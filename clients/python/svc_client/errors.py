@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from svc_client.types import DetailBody
 
 
 class SvcError(Exception):
     """Any error of this library."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copied and pickled with its fields: a pool of processes, and a queue of tasks, hand errors on so."""
+        return _restored, (type(self), self.args, vars(self))
+
+
+def _restored(kind: type[SvcError], args: tuple[Any, ...], fields: dict[str, Any]) -> SvcError:
+    error = kind.__new__(kind, *args)
+    vars(error).update(fields)
+    return error
 
 
 class ApiError(SvcError):

@@ -106,7 +106,7 @@ class FakeService:
         self._visitors: dict[str, dict[str, Any]] = {}
         self._events: dict[str, dict[str, Any]] = {}
         self._changes: list[dict[str, Any]] = []
-        self._sent: dict[str, str] = {}
+        self._sent: dict[str, dict[str, Any]] = {}
         self._overrides: list[_Override] = []
         self._key: VerdictKey | None = None
 
@@ -282,10 +282,8 @@ class FakeService:
 
     def _identified(self, body: Mapping[str, Any], idempotency_key: str | None) -> httpx.Response:
         if idempotency_key in self._sent:
-            return _json(200, {"request_id": self._sent[idempotency_key], "duplicate": True})
+            return _json(200, {**self._sent[idempotency_key], "duplicate": True})
         request_id = new_request_id(_now_ms())
-        if idempotency_key is not None:
-            self._sent[idempotency_key] = request_id
         sent = {name: body[name] for name in ("tag", "account_id", "action") if name in body}
         sdk = body["sdk"]["platform"]
         event = self._event(request_id, {"platform": sdk.rpartition("-")[2], "sdk_platform": sdk, **sent})
@@ -296,7 +294,10 @@ class FakeService:
         )  # fmt: skip
         found = {name: event[name] for name in names if event.get(name) is not None}
         verdict = {"verdict": self.verdict(request_id)} if body.get("verdict") else {}
-        return _json(200, {**found, "triggers": event["signals"], "deferred_token": made_id(request_id), **verdict})
+        answer = {**found, "triggers": event["signals"], "deferred_token": made_id(request_id), **verdict}
+        if idempotency_key is not None:
+            self._sent[idempotency_key] = answer
+        return _json(200, answer)
 
     def _updated(self, names: dict[str, str], body: Mapping[str, Any]) -> httpx.Response:
         event = self._events[names["request_id"].lower()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import time
@@ -30,6 +31,7 @@ def _user_agent() -> str:
 
 USER_AGENT = _user_agent()
 NO_CONTENT = 204
+PRINTABLE = range(0x20, 0x7F)
 MAX_BYTES = 16 * 2**20
 """Of the body of a response, unpacked."""
 LONGEST_RETRY_AFTER_S = 999_999_999
@@ -48,7 +50,7 @@ class Request(TypedDict):
     url: str
     params: dict[str, Any]
     headers: dict[str, str]
-    json: Any
+    content: bytes | None
 
 
 def address_of(base_url: str) -> str:
@@ -77,14 +79,25 @@ def key_of(api_key: str) -> str:
 
 
 def request(base_url: str, api_key: str, call: Call) -> Request:
-    """The request of a call."""
+    """The request of a call. What a visitor may have sent, and is no JSON, the service refuses."""
+    headers = {"x-api-key": api_key, "User-Agent": USER_AGENT, "Accept-Encoding": "gzip"}
+    content = None
+    if call.body is not None:
+        headers["Content-Type"] = "application/json"
+        content = json.dumps(call.body, separators=(",", ":")).encode()
     return {
         "method": call.method,
         "url": f"{base_url}{BASE}{call.path}",
         "params": dict(call.query),
-        "headers": {"x-api-key": api_key, "User-Agent": USER_AGENT, "Accept-Encoding": "gzip", **call.headers},
-        "json": call.body,
+        "headers": headers | {name: printable(value) for name, value in call.headers.items()},
+        "content": content,
     }
+
+
+def printable(value: str) -> str:
+    """A value of a header with what is not of ASCII percent-encoded, so that each text has a value of its own."""
+    content = value.strip().encode(errors="surrogatepass")
+    return "".join(chr(one) if one in PRINTABLE else f"%{one:02X}" for one in content)
 
 
 class Body:

@@ -35,7 +35,7 @@ class WebhookEvent(TypedDict):
 
 
 def verify_webhook(
-    body: bytes, headers: Mapping[str, str], secrets: str | Sequence[str], *, now: float | None = None
+    body: bytes, headers: Mapping[str, str | None], secrets: str | Sequence[str], *, now: float | None = None
 ) -> WebhookEvent:
     """The event of an authentic delivery; raises `WebhookError` for any other.
 
@@ -44,7 +44,7 @@ def verify_webhook(
     """
     known = [secrets] if isinstance(secrets, str) else list(secrets)
     sent = {name.lower(): value for name, value in headers.items()}
-    timestamp, signature = sent.get("x-svc-timestamp", ""), sent.get("x-svc-signature", "")
+    timestamp, signature = sent.get("x-svc-timestamp") or "", sent.get("x-svc-signature") or ""
     if not (timestamp.isascii() and timestamp.isdecimal() and len(timestamp) <= MAX_DIGITS):
         raise WebhookError("the delivery has no timestamp")
     if abs((time.time() if now is None else now) - int(timestamp)) > TOLERANCE_S:

@@ -252,15 +252,21 @@ def _interrupt(_: int, __: FrameType | None) -> NoReturn:
 
 
 def _register(service: DevService, file: Path, url: str) -> SessionEndpoint:
-    """Move the last session's endpoint to this session's URL; register a new one if there is none or it was deleted."""
+    """Move the last session's endpoint to this session's URL; register a new one if there is none or it was deleted. If
+    its secret was rotated since, which nobody told this command, rotate it once more.
+    """
+    made: dict[str, Any] = {}
     with suppress(FileNotFoundError, msgspec.DecodeError):
         kept = msgspec.json.decode(file.read_bytes(), type=SessionEndpoint)
         again = {"url": url, "events": _TYPES, "paused": False, "format": "json", "filter": None}
-        status, _ = service.manage("PATCH", f"/webhooks/{kept.id}", again)
+        status, moved = service.manage("PATCH", f"/webhooks/{kept.id}", again)
         if status == HTTPStatus.OK:
-            return kept
-    body = {"url": url, "environment": "test", "events": _TYPES, "description": "svc webhook listen"}
-    made = service.managed("POST", "/webhooks", body)
+            if moved["secret_last4"] == kept.secret[-4:]:
+                return kept
+            made = service.managed("POST", f"/webhooks/{kept.id}/rotate-secret", {})
+    if not made:
+        body = {"url": url, "environment": "test", "events": _TYPES, "description": "svc webhook listen"}
+        made = service.managed("POST", "/webhooks", body)
     endpoint = SessionEndpoint(made["endpoint"]["id"], made["secret"])
     durable_files.replace(file, msgspec.json.encode(endpoint) + b"\n")
     return endpoint
@@ -287,12 +293,13 @@ class _Handler(DeliveryHandler):
     def receive(self, headers: dict[str, str], body: bytes, now_ms: int) -> int:
         """Forward the delivery, show it, and respond as the application did."""
         verdict = self.verdict(headers, body, now_ms)
-        if verdict != "valid":  # nobody else knows the port, but every program of this machine can reach it
-            return HTTPStatus.UNAUTHORIZED
-        began = elapsed_s()
-        status, problem = _post(self.server.target, headers, body)
-        duration_ms = round(1000 * (elapsed_s() - began))
         event_type, event_id = headers.get("x-svc-event-type", "-"), headers.get("x-svc-event-id", "-")
+        began = elapsed_s()
+        if verdict == "valid":
+            status, problem = _post(self.server.target, headers, body)
+        else:  # nobody else knows the port, but every program of this machine can reach it; or the secret was rotated
+            status, problem = HTTPStatus.UNAUTHORIZED, verdict
+        duration_ms = round(1000 * (elapsed_s() - began))
         self.server.show(Forwarded(timestamp(now_ms), event_type, event_id, status, duration_ms, problem, verdict))
         return HTTPStatus.BAD_GATEWAY if status is None else status
 

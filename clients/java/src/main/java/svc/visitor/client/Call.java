@@ -70,8 +70,22 @@ public final class Call {
     return this;
   }
 
-  /** With a random key unless it has one, so that the attempts of one call are one identification. */
+  /** A value of a header with what is not of ASCII percent-encoded, so that each text has a value of its own. */
+  static String printable(String value) {
+    StringBuilder made = new StringBuilder();
+    for (byte one : value.getBytes(StandardCharsets.UTF_8)) {
+      if (one < ' ' || one > '~') made.append(String.format("%%%02X", one));
+      else made.append((char) one);
+    }
+    return made.toString();
+  }
+
+  /**
+   * With a random key unless it has one, so that the attempts of one call are one identification, and the last one has the
+   * whole response.
+   */
   Call idempotent() {
+    headers.putIfAbsent("x-svc-replay", "full");
     headers.putIfAbsent("Idempotency-Key", UUID.randomUUID().toString());
     return this;
   }

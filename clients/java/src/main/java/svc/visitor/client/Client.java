@@ -82,6 +82,9 @@ public final class Client extends Operations {
       throw new IllegalArgumentException(
           "baseUrl is the address of the service, such as https://id.shop.example, not " + baseUrl);
     }
+    if (URI.create(baseUrl).getRawUserInfo() != null) {
+      throw new IllegalArgumentException("baseUrl has a user name or a password, which are not sent");
+    }
     this.baseUrl = baseUrl.replaceFirst("/+$", "").replaceFirst(BASE + "$", "");
     this.apiKey = apiKey == null ? "" : apiKey.strip();
     if (!this.apiKey.matches("[!-~]+")) {
@@ -322,7 +325,7 @@ public final class Client extends Operations {
                 call.method,
                 call.body == null ? BodyPublishers.noBody() : BodyPublishers.ofString(Json.write(call.body)));
     if (call.body != null) request.header("content-type", "application/json");
-    call.headers.forEach(request::header);
+    call.headers.forEach((name, value) -> request.header(name, Call.printable(value)));
     return request.build();
   }
 

@@ -20,7 +20,7 @@ public abstract class Operations {
    * what was stored is not identified or charged again. A body may be compressed ({@code Content-Encoding: gzip}), up
    * to 1 MiB after decompression. Proxy keys go into {@code x-api-key} as the others do.
    *
-   * <p>Of a duplicate, the request id and {@code duplicate} alone are set.
+   * <p>Of a duplicate, the request id and {@code duplicate} may be all that is set.
    */
   public IdentifyAnswer identify(IdentifyBody body, IdentifyHeaders headers) {
     return new IdentifyAnswer(send(new Call("POST", "/identify").body(body).headers(headers).idempotent().repeatable()));
@@ -109,7 +109,7 @@ public abstract class Operations {
    * score and price, and no webhook is sent; the counts of the account and the visitor follow. A label may be set for
    * 400 days: of an event that is not readable any more the label alone, which is then the response.
    *
-   * <p>Of a duplicate, the request id and {@code duplicate} alone are set.
+   * <p>Of a duplicate, the request id and {@code duplicate} may be all that is set.
    */
   public EventDetailBody updateEvent(String requestId, UpdateEventBody body) {
     return new EventDetailBody(send(new Call("PATCH", "/events/{}", requestId).body(body)));

@@ -20,6 +20,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executors;
 import svc.visitor.client.Types.EventDetailBody;
 import svc.visitor.client.Types.IdentifyBody;
+import svc.visitor.client.Types.IdentifyHeaders;
 import svc.visitor.client.Types.UpdateEventBody;
 
 /** What the library sends over loopback, and what it makes of the responses: {@code java Sending} prints what differs. */
@@ -100,6 +101,7 @@ final class Sending {
     refusals();
     noResponses();
     lostConnections();
+    unprintableHeaders();
     lateBodies();
     keys();
     identifiers();
@@ -174,6 +176,7 @@ final class Sending {
       Set<String> keys = new HashSet<>();
       for (HttpExchange one : server.seen) keys.add(one.getRequestHeaders().getFirst("Idempotency-Key"));
       same("keys", keys.size(), 1);
+      same("asks for the whole response", server.seen.get(1).getRequestHeaders().getFirst("x-svc-replay"), "full");
       same("attempts", server.seen.size(), 2);
     }
     try (Server server = new Server((exchange, number) -> {})) {
@@ -186,6 +189,17 @@ final class Sending {
     Throwable lost = thrown(() -> closed.client().testWebhook("org", "whk"));
     same("nothing was sent", lost instanceof UnreachableException && !((UnreachableException) lost).wasSent(), true);
     same("its address", lost.getMessage().startsWith("no response from " + closed.url() + ": "), true);
+  }
+
+  private static void unprintableHeaders() throws IOException {
+    try (Server server = new Server((exchange, number) -> send(exchange, 200, "{}"))) {
+      for (String key : List.of("50% M\u00fc \u20ac\r\nx: y", "M\u00f6")) {
+        server.client().identify(new IdentifyBody(), new IdentifyHeaders().idempotencyKey(key));
+      }
+      List<String> sent = new ArrayList<>();
+      for (HttpExchange one : server.seen) sent.add(one.getRequestHeaders().getFirst("Idempotency-Key"));
+      same("keys", sent, List.of("50% M%C3%BC %E2%82%AC%0D%0Ax: y", "M%C3%B6"));
+    }
   }
 
   private static void lateBodies() throws IOException {
@@ -227,6 +241,8 @@ final class Sending {
     }
     String said = thrown(() -> new Client("id.shop.example", "svc_sk_key")).getMessage();
     same("a wrong address", said.endsWith("not id.shop.example"), true);
+    Throwable named = thrown(() -> new Client("https://user:secret@id.shop.example", "svc_sk_key"));
+    same("a password", named instanceof IllegalArgumentException && !named.getMessage().contains("secret"), true);
   }
 
   private static void identifiers() throws IOException {

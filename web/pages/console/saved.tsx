@@ -1,10 +1,10 @@
 /** Filters that people keep by a name: for everybody of the organization, or for themselves. */
 /** @jsxImportSource preact */
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { KEPT } from "./filters.js";
 import { type Query, write } from "./hash.js";
 import { useAction, useConsole, useLink, useLoad, useMayJudge } from "./state.js";
-import { Button, Choice, Copy, Dialog, Field, Problem } from "./ui.js";
+import { Button, Choice, Copy, Dialog, Field, Problem, Show } from "./ui.js";
 import type { View } from "./wire.js";
 
 const OF_A_VIEW = ["window", "from", "to", "sort", ...KEPT, "min_accounts", "min_visitors", "network", "q"];
@@ -58,4 +58,18 @@ export function SavedViews() {
       )}
     </>
   );
+}
+
+/** A saved view by its address: it leads to the screen with its filters. */
+export function OneView() {
+  const { api, place: { id } } = useConsole();
+  const link = useLink();
+  const loaded = useLoad((signal) => api.get<View>(`views/${encodeURIComponent(id)}`, {}, signal), [id]);
+  const view = loaded.value;
+  // In the place of this address: Back leads to where somebody came from.
+  useEffect(() => {
+    if (view) location.replace(link(view.screen, "", view.query));
+  }, [view]);
+  if (loaded.error !== undefined) return <div class="empty"><p>No such view, or it is somebody's own: ask who gave you the address.</p></div>;
+  return <Show of={loaded}>{() => null}</Show>;
 }

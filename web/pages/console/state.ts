@@ -4,7 +4,7 @@ import { useContext, useEffect, useRef, useState } from "preact/hooks";
 import type { Texts } from "../parts/wire.js";
 import { type Api, pass } from "./api.js";
 import { type Place, write } from "./hash.js";
-import type { Role, Session } from "./wire.js";
+import type { Page, Role, Session } from "./wire.js";
 
 export interface Console {
   api: Api;
@@ -99,6 +99,46 @@ export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>, deps: unkn
     return () => control.abort();
   }, [...deps, round]);
   return { ...state, reload: () => setRound(round + 1), set: (value) => setState({ value, busy: false }) };
+}
+
+interface Pages<T> {
+  rows: T[];
+  cursor: string | undefined;
+}
+
+/** The first page, and `more` for each that follows. `read` fetches the page behind a cursor. */
+export function usePages<A extends Page, T>(
+  read: (cursor: string | undefined, signal?: AbortSignal) => Promise<A>,
+  rowsOf: (answer: A) => T[],
+  deps: unknown[],
+): { loaded: Loaded<Pages<T>>; more: () => Promise<void>; busy: boolean; error: unknown } {
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const page = (answer: A): Pages<T> => ({ rows: rowsOf(answer), cursor: answer.next_cursor });
+  // Aborts when another list is asked for, which no further page of this one may join.
+  const asked = useRef<AbortSignal>();
+  const loaded = useLoad(async (signal) => {
+    asked.current = signal;
+    setBusy(false);
+    setError(undefined);
+    return page(await read(undefined, signal));
+  }, deps);
+  const more = async () => {
+    const { value } = loaded, signal = asked.current;
+    if (value?.cursor === undefined) return;
+    setBusy(true);
+    setError(undefined);
+    try {
+      const next = page(await read(value.cursor, signal));
+      if (signal?.aborted) return;
+      loaded.set({ rows: [...value.rows, ...next.rows], cursor: next.cursor });
+    } catch (caught) {
+      if (signal?.aborted) return;
+      setError(caught);
+    }
+    setBusy(false);
+  };
+  return { loaded, more, busy: busy || loaded.busy, error };
 }
 
 /** Something that a button does: whether it is under way, and the error with which it ended. */

@@ -379,5 +379,9 @@ export function Secret({ title, secret, children, onClose }: { title: string; se
 }
 
 /** More rows of a list, below those that are shown. A button that is disabled would lose the focus, and the place in the list. */
-export const More = ({ show, busy, onMore, children = "Show older" }: { show: boolean; busy: boolean; onMore: () => void; children?: Content }) =>
-  show ? <p class="buttons"><button type="button" aria-disabled={busy} onClick={() => busy || onMore()}>{children}</button></p> : null;
+export const More = ({ show, busy, error, onMore, children = "Show older" }: { show: boolean; busy: boolean; error?: unknown; onMore: () => void; children?: Content }) => (
+  <>
+    <Problem error={error} retry={onMore} />
+    {show && <p class="buttons"><button type="button" aria-disabled={busy} onClick={() => busy || onMore()}>{children}</button></p>}
+  </>
+);

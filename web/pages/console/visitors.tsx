@@ -4,9 +4,8 @@ import { useEffect, useState } from "preact/hooks";
 import { client, Place } from "./eventlist.js";
 import { FilterBar } from "./filterbar.js";
 import { many, upTo64 } from "./format.js";
-import { usePages } from "./lists.js";
 import { SavedViews } from "./saved.js";
-import { useAction, useConsole, useQuery } from "./state.js";
+import { useAction, useConsole, usePages, useQuery } from "./state.js";
 import { AccountLink, Button, Choice, type Column, Decided, Field, More, Problem, Rebuilt, Show, Table, Time, Verdict, VisitorLink } from "./ui.js";
 import type { LookedAt, Page, SubjectRow, VisitorRow } from "./wire.js";
 
@@ -113,8 +112,7 @@ function Subjects({ listed }: { listed: Listed }) {
             />
             <p class="quiet">Counts cover 30 days; 64+ means 64 or more.{lookedAt && ` The first ${rows.length} of ${lookedAt.subjects} that match`}{lookedAt && !lookedAt.is_complete && lookedAt.since && <>, of the newest 10,000 events, since <Time at={lookedAt.since} /></>}{lookedAt && "."}{!lookedAt && cursor === undefined && rows.length > 0 && ` ${many(rows.length, one)} in all.`} {!lookedAt && cursor !== undefined && <Button kind="small" busy={counting.busy} onClick={() => counting.run()}>Count all matches</Button>}<Rebuilt since={since} /></p>
             <Problem error={counting.error} />
-            <Problem error={error} retry={more} />
-            <More show={cursor !== undefined} busy={busy} onMore={more}>Show more</More>
+            <More show={cursor !== undefined} busy={busy} error={error} onMore={more}>Show more</More>
           </>
         );
       }}</Show>
@@ -152,8 +150,7 @@ function SeenWith() {
       <Show of={loaded}>{({ rows, cursor }) => (
         <>
           <Table name="Visitors" columns={[...COLUMNS, matching(tag ? "With this tag" : "At this address")]} rows={rows} keyOf={(row) => row.visitor_id} empty={<p>No visitor was seen with this in {environment}. Choose another environment above, or clear the filter.</p>} />
-          <Problem error={error} retry={more} />
-          <More show={cursor !== undefined} busy={busy} onMore={more}>Show more</More>
+          <More show={cursor !== undefined} busy={busy} error={error} onMore={more}>Show more</More>
         </>
       )}</Show>
     </>

@@ -4,9 +4,8 @@ import { useState } from "preact/hooks";
 import { Attempts } from "./attempts.js";
 import { Filters } from "./filterbar.js";
 import { count, many } from "./format.js";
-import { usePages } from "./lists.js";
-import { useConsole, useLoad, useQuery } from "./state.js";
-import { Button, Card, Choice, Confirm, Copy, Dialog, Facts, Field, Id, More, Problem, Secret, Show, Time } from "./ui.js";
+import { useConsole, useLoad, usePages, useQuery } from "./state.js";
+import { Button, Card, Choice, Confirm, Copy, Dialog, Facts, Field, Id, More, Secret, Show, Time } from "./ui.js";
 import type { Attempt, Endpoint, Page } from "./wire.js";
 
 const EVENTS = ["identification.completed", "visitor.suspect", "identification.refused", "billing.status_changed", "usage.daily_settled", "review.opened", "review.closed", "webhook.test"];
@@ -47,8 +46,7 @@ export function Webhooks() {
         <Show of={attempts.loaded}>{({ rows, cursor }) => (
           <>
             <Attempts rows={rows} empty={cursor !== undefined ? "None of the newest attempts match. Look further back." : endpoint ? "No delivery to this endpoint in the last 30 days. Send it a test, or clear the filter." : "No delivery in the last 30 days. Send a test to an endpoint to see one."} />
-            <Problem error={attempts.error} retry={attempts.more} />
-            <More show={cursor !== undefined} busy={attempts.busy} onMore={attempts.more} />
+            <More show={cursor !== undefined} busy={attempts.busy} error={attempts.error} onMore={attempts.more} />
           </>
         )}</Show>
       </Card>

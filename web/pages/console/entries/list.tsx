@@ -3,9 +3,8 @@
 import { useState } from "preact/hooks";
 import { FilterBar } from "../filterbar.js";
 import { count, country, many } from "../format.js";
-import { usePages } from "../lists.js";
 import { NoEffect, standingOf } from "../standing.js";
-import { useAction, useConsole, useLink, useLoad } from "../state.js";
+import { useAction, useConsole, useLink, useLoad, usePages } from "../state.js";
 import { AccountLink, Button, type Column, Confirm, Dialog, Field, Id, More, Problem, Show, Table, Time, useSelection, VisitorLink } from "../ui.js";
 import type { Entry, Page, StoredList, Total } from "../wire.js";
 import { inParts, type NewEntry, pasted, type Table as Read, tableOf } from "./csv.js";
@@ -86,8 +85,7 @@ function Shown({ list, onChanged }: { list: StoredList; onChanged: () => void })
       <Show of={loaded}>{({ rows: entries, cursor }) => (
         <>
           <Table name={`Entries of ${list.name}`} columns={columns} rows={entries} keyOf={({ value }) => value} selection={selection} empty={<p>{query.q ? "No entry begins with this." : "No entry yet."}</p>} />
-          <Problem error={error} retry={more} />
-          <More show={cursor !== undefined} busy={busy} onMore={more}>Show more</More>
+          <More show={cursor !== undefined} busy={busy} error={error} onMore={more}>Show more</More>
         </>
       )}</Show>
       {open === "add" && <Add kind={list.kind} onClose={() => setOpen(undefined)} onAdd={add} />}

@@ -6,15 +6,14 @@ import { ApiError } from "../api.js";
 import { Decision } from "../decision.js";
 import { client, place as placeOf } from "../eventlist.js";
 import { Filters } from "../filterbar.js";
-import { many, total, words } from "../format.js";
+import { many, total } from "../format.js";
 import { Links } from "../links.js";
-import { usePages } from "../lists.js";
 import { NoEffect, put, standingOf } from "../standing.js";
-import { useAction, useConsole, useLink, useLoad, useMayJudge, useQuery, useWriting } from "../state.js";
+import { useAction, useConsole, useLink, useLoad, useMayJudge, usePages, useQuery, useWriting } from "../state.js";
 import { AccountLink, Button, Card, Choice, type Column, type Content, Dialog, Facts, Field, LabelBadge, More, Problem, Show, Table, Time, useSelection, Verdict, VisitorLink } from "../ui.js";
 import type { EventDetail, Label, ListStanding, Page, Review, Total } from "../wire.js";
 import { nameOf, type Person, takers, usePeople } from "./people.js";
-import { type Act, actOf, after, byRule, isWanted, REASONS } from "./queue.js";
+import { type Act, actOf, after, byRule, isWanted, WHY } from "./queue.js";
 
 const MAX_LOADED = 1000;
 const AT_ONCE = 200;
@@ -232,7 +231,7 @@ function Work({ reviews, people, onChanged, empty }: Given & { empty: Content })
               <Button kind="small" disabled={at === 0} onClick={() => act("previous")}>Previous (k)</Button>
               <span role="status">{at + 1} of {shown.length}</span>
               <Button kind="small" disabled={at === shown.length - 1} onClick={() => act("next")}>Next (j)</Button>
-              <label>Reason <Choice value={now.reason} options={["", ...REASONS].map((one, digit): [string, string] => [one, `${one ? words(one) : "none"} (${digit})`])} onPick={(reason) => act({ reason })} /></label>
+              <label>Reason <Choice value={now.reason} options={WHY.map(([one, name], digit): [string, string] => [one, `${name} (${digit})`])} onPick={(reason) => act({ reason })} /></label>
               <Button judge kind="danger" onClick={() => act("fraud")}>Fraud (f)</Button>
               <Button judge onClick={() => act("legitimate")}>Legitimate (l)</Button>
               <Button judge kind="danger" onClick={() => act("block")}>Block visitor (b)</Button>
@@ -334,7 +333,7 @@ function OpenList({ reviews, people, onChanged }: Given) {
           }
         }}>
           <Field label="As"><Choice name="label" value="fraud" options={["fraud", "legitimate"]} /></Field>
-          <Field label="Reason"><Choice name="reason" value="" options={[["", "none"], ...REASONS.map((one): [string, string] => [one, words(one)])]} /></Field>
+          <Field label="Reason"><Choice name="reason" value="" options={WHY} /></Field>
           <Field label="Note"><input name="note" maxLength={2000} autocomplete="off" /></Field>
         </Dialog>
       )}
@@ -376,8 +375,7 @@ function Closed({ people }: { people: Person[] }) {
         <Problem error={reopen.error} />
         <Table name="Closed reviews" columns={columns} rows={rows} keyOf={(row) => row.id} empty={<p>No review was closed yet.</p>} />
         <p class="quiet" role="status">{counted && counted.count > found.length ? `The newest ${found.length} of ${total(counted, "review")}.` : many(rows.length, "review")}</p>
-        <Problem error={error} retry={more} />
-        <More show={cursor !== undefined} busy={busy} onMore={more} />
+        <More show={cursor !== undefined} busy={busy} error={error} onMore={more} />
       </>;
     }}</Show>
   );

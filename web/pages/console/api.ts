@@ -28,8 +28,11 @@ interface Options {
   headers?: Record<string, string>;
 }
 
-const CUT = "The response was cut off on its way. Try again.";
+const CUT = "The response was cut off on its way.";
 const UNREACHABLE = "The service cannot be reached. Check the connection and that it is running, then try again.";
+const UNKNOWN = "The connection was lost, and it may be done: look before you try again.";
+/** Seconds without an answer, after which the line is taken for dead: browsers wait for minutes. */
+const LONGEST = 60;
 
 async function failure(response: Response): Promise<ApiError> {
   const body = (await response.json().catch(() => null)) as {
@@ -50,6 +53,15 @@ const MAX_TRIES = 5;
 const LONGEST_WAIT = 5;
 export const pass = (seconds: number) => new Promise((done) => setTimeout(done, 1000 * seconds));
 
+const writes = (method: string, path: string): boolean => method !== "GET" && !SIGNING_IN.includes(path) && !/preview|check|examples|standing/.test(path);
+
+/** Without an answer it is not known whether something was written. */
+const without = (method: string, path: string): string => (writes(method, path) ? UNKNOWN : UNREACHABLE);
+
+/** What comes within this time, in seconds; without it, an error with this text. */
+export const within = <T>(answer: Promise<T>, time: number, text: string): Promise<T> =>
+  Promise.race([answer, pass(time).then((): never => { throw new ApiError(text); })]);
+
 export class Api {
   /** Of the session; management routes name it. */
   organization = "";
@@ -68,7 +80,7 @@ export class Api {
       ...(signal && { signal }),
       cache: "no-store",
     }).catch((error: unknown) => {
-      throw signal?.aborted ? error : new ApiError(UNREACHABLE);
+      throw signal?.aborted ? error : new ApiError(without(method, path));
     });
     if (response.ok) return response;
     const error = await failure(response);
@@ -90,12 +102,12 @@ export class Api {
     }
   }
 
-  async call<T>(method: string, path: string, options?: Options): Promise<T> {
-    const response = await this.patiently(method, path, options);
-    if (response.status === 204) return undefined as T;
-    return response.json().catch((error: unknown) => {
-      throw options?.signal?.aborted ? error : new ApiError(CUT);
-    });
+  call<T>(method: string, path: string, options?: Options): Promise<T> {
+    const answered = this.patiently(method, path, options).then((response) =>
+      response.status === 204 ? (undefined as T) : response.json().catch((error: unknown) => {
+        throw options?.signal?.aborted ? error : new ApiError(`${CUT} ${writes(method, path) ? "It is done: load the page again." : "Try again."}`);
+      }));
+    return within(answered, LONGEST, without(method, path));
   }
 
   get<T>(path: string, query?: Sent, signal?: AbortSignal): Promise<T> {

@@ -45,7 +45,7 @@ export function SavedViews() {
           </>}
       <Problem error={forget.error ?? loaded.error} />
       {isNaming && (
-        <Dialog title="Save these filters" submit="Save" onClose={() => setNaming(false)} onSubmit={async (values) => {
+        <Dialog title="Save these filters" submit="Save" onClose={() => { setNaming(false); loaded.reload(); }} onSubmit={async (values) => {
           const is_shared = values.get("whose") === "all";
           await api.call<View>("POST", "views", { body: { name: String(values.get("name")).trim(), screen, query: viewOf(query), is_shared } });
           setNaming(false);

@@ -67,7 +67,7 @@ export interface Loaded<T> {
 
 const MAX_WAIT = 3;
 
-/** Whether a screen that was left has written what it had to. */
+/** Whether all that was left has written what it had to. */
 let written: Promise<unknown> = Promise.resolve();
 
 /**
@@ -80,7 +80,8 @@ export function useWriting() {
   const writing = useRef({ last: Promise.resolve(), fail: setError as (error: unknown) => void }).current;
   useEffect(() => () => {
     writing.fail = (caught) => notify?.(`Not saved: ${(caught as Error).message}`);
-    written = Promise.race([writing.last, pass(MAX_WAIT)]);
+    // Parts of a screen are left together: most of them write nothing.
+    written = Promise.race([written.then(() => writing.last), pass(MAX_WAIT)]);
   }, []);
   return { writing, error, setError };
 }
@@ -88,6 +89,7 @@ export function useWriting() {
 /** Loads again whenever `deps` change; what was loaded before stays until then. */
 export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>, deps: unknown[]): Loaded<T> {
   const [state, setState] = useState<{ value?: T; error?: unknown; busy: boolean }>({ busy: true });
+  // Counted from what it is by then: two writes that end after each other ask twice, whatever was drawn when they began.
   const [round, setRound] = useState(0);
   useEffect(() => {
     const control = new AbortController();
@@ -98,7 +100,7 @@ export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>, deps: unkn
     );
     return () => control.abort();
   }, [...deps, round]);
-  return { ...state, reload: () => setRound(round + 1), set: (value) => setState({ value, busy: false }) };
+  return { ...state, reload: () => setRound((before) => before + 1), set: (value) => setState({ value, busy: false }) };
 }
 
 interface Pages<T> {
@@ -141,7 +143,7 @@ export function usePages<A extends Page, T>(
   return { loaded, more, busy: busy || loaded.busy, error };
 }
 
-/** Something that a button does: whether it is under way, and the error with which it ended. */
+/** Something that a button writes: whether it is under way, and the error with which it ended. */
 export function useAction<A extends unknown[]>(act: (...args: A) => Promise<unknown>) {
   const [busy, setBusy] = useState(false);
   const { writing, error, setError } = useWriting();

@@ -6,7 +6,7 @@ import { colored } from "../parts/identity.js";
 import type { Fired, VisitRow } from "../parts/wire.js";
 import { ApiError } from "./api.js";
 import { capital, count, moment, share, utc, words } from "./format.js";
-import { type Loaded, roleOf, useAdmin, useConsole, useDeveloper, useLink, useMayJudge } from "./state.js";
+import { type Loaded, roleOf, useAction, useAdmin, useConsole, useDeveloper, useLink, useMayJudge } from "./state.js";
 
 export type Content = ComponentChildren;
 
@@ -298,8 +298,8 @@ export function Dialog({ title, children, onClose: leave, submit, onSubmit, dang
   disabled?: boolean;
 }) {
   const place = useRef<HTMLDialogElement>(null);
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>();
+  // One that is closed meanwhile goes on: what it writes is said in passing.
+  const { busy, error, run } = useAction(async (values: FormData) => onSubmit?.(values));
   const [asks, setAsks] = useState(false);
   const onClose = () => (hasDraft ? setAsks(true) : leave());
   // The browser would close it at the second Escape, whatever is said to the first. What is on top has taken its own.
@@ -315,17 +315,10 @@ export function Dialog({ title, children, onClose: leave, submit, onSubmit, dang
     dialog?.showModal();
     return () => dialog?.close();
   }, []);
-  const send = async (event: SubmitEvent) => {
+  const send = (event: SubmitEvent) => {
     event.preventDefault();
     if (!onSubmit) return onClose();
-    setBusy(true);
-    setError(undefined);
-    try {
-      await onSubmit(new FormData(event.currentTarget as HTMLFormElement));
-    } catch (caught) {
-      setError(caught);
-    }
-    setBusy(false);
+    void run(new FormData(event.currentTarget as HTMLFormElement));
   };
   return (
     <dialog ref={place} aria-labelledby="dialog" onKeyDown={key} onCancel={(event) => { event.preventDefault(); onClose(); }}>

@@ -4,8 +4,8 @@ import { useState } from "preact/hooks";
 import { Attempts } from "./attempts.js";
 import { Filters } from "./filterbar.js";
 import { count, many } from "./format.js";
-import { useConsole, useLoad, usePages, useQuery } from "./state.js";
-import { Button, Card, Choice, Confirm, Copy, Dialog, Facts, Field, Id, More, Secret, Show, Time } from "./ui.js";
+import { useAction, useConsole, useLoad, usePages, useQuery } from "./state.js";
+import { Button, Card, Choice, Confirm, Copy, Dialog, Facts, Field, Id, More, Problem, Secret, Show, Time } from "./ui.js";
 import type { Attempt, Endpoint, Page } from "./wire.js";
 
 const EVENTS = ["identification.completed", "visitor.suspect", "identification.refused", "billing.status_changed", "usage.daily_settled", "review.opened", "review.closed", "webhook.test"];
@@ -50,7 +50,7 @@ export function Webhooks() {
           </>
         )}</Show>
       </Card>
-      {open && <Opened open={open} onClose={() => setOpen(undefined)} onDone={done} />}
+      {open && <Opened open={open} onClose={() => done()} onDone={done} />}
     </>
   );
 }
@@ -72,9 +72,12 @@ function EndpointCard({ endpoint, onOpen, onChanged }: { endpoint: Endpoint; onO
   const { api, notify } = useConsole();
   const path = `webhooks/${endpoint.id}`;
   const signed = endpoint.format === "json";
-  const act = (method: string, to: string, body: unknown, said: string) =>
-    api.manage(method, to, body).then(() => { notify(said); onChanged(); }, (error: Error) => notify(error.message));
-  const pause = (paused: boolean, said: string) => () => act("PATCH", path, { paused }, said);
+  const act = useAction(async (method: string, to: string, body: unknown, said: string) => {
+    await api.manage(method, to, body);
+    notify(said);
+    onChanged();
+  });
+  const pause = (paused: boolean, said: string) => () => act.run("PATCH", path, { paused }, said);
   const named = (action: string) => `${action} ${endpoint.url}`;
   return (
     <Card title={endpoint.description || "Endpoint"} actions={<span class={`badge ${TONES[endpoint.status]}`}>{endpoint.status}</span>}>
@@ -92,15 +95,16 @@ function EndpointCard({ endpoint, onOpen, onChanged }: { endpoint: Endpoint; onO
         ["Id", <Id what="the endpoint's id">{endpoint.id}</Id>],
       ]} />
       <p class="buttons">
-        <Button developer name={named("Test")} onClick={() => act("POST", `${path}/test`, undefined, "A test is on its way. Refresh the attempts to see it.")}>Test</Button>
-        {endpoint.status === "failing" && <Button developer name={named("Recover")} onClick={pause(false, "The endpoint is active again.")}>Recover</Button>}
+        <Button developer busy={act.busy} name={named("Test")} onClick={() => act.run("POST", `${path}/test`, undefined, "A test is on its way. Refresh the attempts to see it.")}>Test</Button>
+        {endpoint.status === "failing" && <Button developer busy={act.busy} name={named("Recover")} onClick={pause(false, "The endpoint is active again.")}>Recover</Button>}
         {endpoint.status === "paused"
-          ? <Button developer name={named("Resume")} onClick={pause(false, "Resumed: waiting deliveries are sent now.")}>Resume</Button>
-          : <Button developer name={named("Pause")} onClick={pause(true, "Paused: no new deliveries are queued.")}>Pause</Button>}
+          ? <Button developer busy={act.busy} name={named("Resume")} onClick={pause(false, "Resumed: waiting deliveries are sent now.")}>Resume</Button>
+          : <Button developer busy={act.busy} name={named("Pause")} onClick={pause(true, "Paused: no new deliveries are queued.")}>Pause</Button>}
         {signed && <Button developer name={named("Rotate secret of")} onClick={() => onOpen({ is: "rotate", endpoint })}>Rotate secret</Button>}
         <Button developer name={named("Edit")} onClick={() => onOpen({ is: "edit", endpoint })}>Edit</Button>
         <Button developer kind="danger" name={named("Delete")} onClick={() => onOpen({ is: "delete", endpoint })}>Delete</Button>
       </p>
+      <Problem error={act.error} />
     </Card>
   );
 }

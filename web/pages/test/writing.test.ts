@@ -1,5 +1,5 @@
 // @vitest-environment happy-dom
-import { h, render } from "preact";
+import { type ComponentChildren, h, render } from "preact";
 import { act } from "preact/test-utils";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { type Console, Shared, useAction, useLoad } from "../console/state.js";
@@ -8,17 +8,17 @@ import { type Console, Shared, useAction, useLoad } from "../console/state.js";
 function screens() {
   const notify = vi.fn(), load = vi.fn(async () => "loaded");
   const write = { run: () => {}, done: () => {}, fail: (_error: Error) => {}, error: undefined as unknown };
-  function Writes() {
+  function Writes({ children }: { children?: ComponentChildren }) {
     const action = useAction(() => new Promise<void>((done, fail) => Object.assign(write, { done, fail })));
     Object.assign(write, { run: action.run, error: action.error });
-    return null;
+    return children ?? null;
   }
   function Reads() {
     useLoad(load, []);
     return null;
   }
   const place = document.createElement("div");
-  const show = (screen: () => null) =>
+  const show = (screen: (props: object) => ComponentChildren) =>
     act(() => render(h(Shared.Provider, { value: { notify } as unknown as Console, children: h(screen, { key: screen.name }) }), place));
   const after = (ms: number) => act(async () => void (await vi.advanceTimersByTimeAsync(ms)));
   return { notify, load, write, show, after, Writes, Reads };
@@ -35,8 +35,7 @@ it("loads what a screen shows once the one before has written, so that the new o
   await after(500);
   expect(load).not.toHaveBeenCalled();
   write.done();
-  await after(1);
-  expect(load).toHaveBeenCalledTimes(1);
+  await vi.waitFor(() => expect(load).toHaveBeenCalledTimes(1));
 });
 
 it("waits three seconds at most for what a screen writes that was left", async () => {
@@ -49,6 +48,30 @@ it("waits three seconds at most for what a screen writes that was left", async (
   await after(200);
   expect(load).toHaveBeenCalledTimes(1);
   write.done();
+});
+
+it("waits for a part of a screen that writes, although its other parts, which are left with it, write nothing", async () => {
+  const { load, write, show, after, Writes, Reads } = screens();
+  const Idle = () => (useAction(async () => undefined), null);
+  await show(() => h(Writes, { children: [h(Idle, {}), h(Idle, {})] }));
+  await act(() => void write.run());
+  await show(Reads);
+  await after(500);
+  expect(load).not.toHaveBeenCalled();
+  write.done();
+  await vi.waitFor(() => expect(load).toHaveBeenCalledTimes(1));
+});
+
+it("loads again after each of two writes that began before either had ended", async () => {
+  const { load, show, after } = screens();
+  const reloads: (() => void)[] = [];
+  await show(() => (reloads.push(useLoad(load, []).reload), null));
+  await after(0);
+  await act(() => reloads[0]!());
+  await after(0);
+  await act(() => reloads[0]!());
+  await after(0);
+  expect(load).toHaveBeenCalledTimes(3);
 });
 
 it("loads at once where nothing is being written", async () => {

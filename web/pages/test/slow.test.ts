@@ -1,0 +1,134 @@
+// @vitest-environment happy-dom
+// Screens on a slow line: each answer comes when a test gives it.
+import { type ComponentType, h, render } from "preact";
+import { act } from "preact/test-utils";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { ApiError } from "../console/api.js";
+import { Attempts } from "../console/attempts.js";
+import { FirstRun } from "../console/firstrun.js";
+import { Members } from "../console/judging/members.js";
+import { Notes } from "../console/judging/notes.js";
+import { Rules } from "../console/rules/screen.js";
+import { type Console, Shared } from "../console/state.js";
+import { Standing } from "../console/standing.js";
+import { Dialog } from "../console/ui.js";
+import { Webhooks } from "../console/webhooks.js";
+
+interface Asked {
+  /** Such as "POST members/mem_1/invitation". */
+  what: string;
+  body: unknown;
+  answer: (value: unknown) => Promise<void>;
+  fail: (error?: Error) => Promise<void>;
+}
+
+const BUSY = new ApiError("Come back later.", 503);
+let place: HTMLElement;
+beforeEach(() => {
+  place = document.body.appendChild(document.createElement("div"));
+});
+afterEach(() => {
+  act(() => render(null, place));
+  place.remove();
+});
+
+const soon = () => act(() => new Promise<void>((done) => setTimeout(done)));
+
+/** A screen and its requests that have no answer yet; those in `known` have one at once. */
+function screen(known: Record<string, unknown> = {}) {
+  const open: Asked[] = [], notify = vi.fn();
+  const ask = (method: string, path: string, body?: unknown, query?: Record<string, unknown>) => {
+    const what = `${method} ${path}${query?.environment ? ` of ${query.environment}` : ""}`;
+    if (what in known) return Promise.resolve(known[what]);
+    return new Promise((done, broken) => {
+      const end = async (how: () => void) => {
+        open.splice(open.indexOf(asked), 1);
+        how();
+        for (let round = 0; round < 3; round += 1) await soon();
+      };
+      const asked: Asked = { what, body, answer: (value) => end(() => done(value)), fail: (error = BUSY) => end(() => broken(error)) };
+      open.push(asked);
+    });
+  };
+  const api = {
+    organization: "org_1",
+    manage: ask,
+    get: (path: string, query?: Record<string, unknown>) => ask("GET", path, undefined, query),
+    call: (method: string, path: string, { body }: { body?: unknown } = {}) => ask(method, path, body),
+  };
+  const session = { role: "admin", organization: { id: "org_1", name: "Shop" }, member: { id: "mem_0", name: "Ada" } };
+  const show = async (Shown: ComponentType<never>, props: object = {}, { environment = "development", query = {} } = {}) => {
+    const value = { api, session, notify, environment, place: { screen: "x", id: "", query }, texts: { signals: {} } } as unknown as Console;
+    await act(() => render(h(Shared.Provider, { value, children: h(Shown as ComponentType<object>, props) }), place));
+    for (let round = 0; round < 3; round += 1) await soon(); // what was loaded loads more
+  };
+  const asked = (what: string) => open.filter((one) => one.what === what);
+  const only = (what: string) => {
+    expect(asked(what).length, `${what} of ${open.map((one) => one.what).join(", ")}`).toBe(1);
+    return asked(what)[0]!;
+  };
+  return { show, asked, only, notify, open };
+}
+
+const said = () => place.textContent ?? "";
+const button = (name: string) => {
+  const found = [...place.querySelectorAll("button")].find((one) => (one.getAttribute("aria-label") ?? one.textContent) === name);
+  if (!found) throw new Error(`no ${name} in ${said()}`);
+  return found;
+};
+/** As fingers do: the second one comes when the first was drawn. */
+const twice = async (name: string) => {
+  for (let time = 0; time < 2; time += 1) await act(() => button(name).click());
+};
+
+const MEMBER = { id: "mem_1", name: "Bob", email: "bob@shop.example", role: "analyst", status: "active" };
+const ENDPOINT = { id: "whe_1", url: "https://shop.example/hooks", environment: "live", events: [], status: "active", format: "json", description: "" };
+const ATTEMPT = { id: "a", endpoint_id: "whe_1", event_id: "e", event: "webhook.test", status: "failed", occurred_at: "2026-01-05T10:00:00Z" };
+
+it.each([
+  ["an invitation", Members, {}, { "GET members": { members: [MEMBER] } }, "New link for Bob", "POST members/mem_1/invitation"],
+  ["a test", Webhooks, {}, { "GET webhooks": { endpoints: [ENDPOINT] }, "GET webhook-deliveries": { deliveries: [] } }, "Test https://shop.example/hooks", "POST webhooks/whe_1/test"],
+  ["a delivery", Attempts, { rows: [ATTEMPT], empty: "" }, {}, "Redeliver webhook.test of 2026-01-05T10:00:00Z", "POST webhooks/whe_1/redeliver"],
+  ["a key", FirstRun, {}, { "GET sdk-keys": { keys: [] }, "GET public-keys": { keys: {} } }, "Issue a public key", "POST sdk-keys"],
+])("makes %s once, however often it is asked for meanwhile", async (_name, Screen, props, known, name, what) => {
+  const { show, only } = screen(known);
+  await show(Screen as ComponentType<never>, props);
+  await twice(name);
+  await only(what).fail();
+  expect(said()).toContain("Come back later.");
+  expect(button(name).disabled).toBe(false);
+});
+
+it("says in passing what a dialog that was closed meanwhile could not write", async () => {
+  const { show, only, notify } = screen();
+  await show(Dialog, { title: "Make a list", onClose: () => undefined, onSubmit: () => new Promise((_, broken) => setTimeout(() => broken(BUSY))) });
+  await act(() => place.querySelector("form")!.requestSubmit());
+  await show(Rules);
+  await act(() => new Promise((after) => setTimeout(after, 5)));
+  expect(notify.mock.calls).toEqual([["Not saved: Come back later."]]);
+  expect(only("GET rules of test")).toBeDefined();
+});
+
+it("calls a note written although its screen was left, and takes no text that would be lost", async () => {
+  const { show, only, notify } = screen({ "GET people": { people: [] }, "GET visitors/v/notes": { notes: [] } });
+  await show(Notes, { of: "visitors", id: "v" });
+  const field = place.querySelector("textarea")!;
+  field.value = "A note.";
+  await act(() => button("Write").closest("form")!.requestSubmit());
+  expect(field.readOnly).toBe(true);
+  await act(() => render(null, place));
+  await only("POST visitors/v/notes").answer({});
+  expect(notify).not.toHaveBeenCalled();
+});
+
+it("does not offer to undo what it has just done while it does not know that it is done", async () => {
+  const lists = ["blocked", "trusted"].map((name) => ({ id: name, name: `${name}_visitors` }));
+  const { show, only } = screen();
+  await show(Standing, { kind: "visitor", value: "v" });
+  await only("GET standing of test").answer({ lists });
+  await act(() => button("Block this visitor").click());
+  await only("POST lists/blocked/entries").fail();
+  expect(button("Block this visitor").disabled, "until it is known").toBe(true);
+  await only("GET standing of test").answer({ lists: [{ ...lists[0], entry: { value: "v" } }, lists[1]] });
+  expect(button("Unblock this visitor").disabled, "its answer was lost").toBe(false);
+});

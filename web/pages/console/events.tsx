@@ -8,7 +8,7 @@ import { FILTERS, filters, matchesOf, period } from "./filters.js";
 import { count, many, total } from "./format.js";
 import { LabelMany } from "./judging/label.js";
 import { SavedViews } from "./saved.js";
-import { audienceOf, useAction, useConsole, useLoad, usePages, useQuery } from "./state.js";
+import { audienceOf, useAnswer, useConsole, useLoad, usePages, useQuery } from "./state.js";
 import { Button, Choice, Field, More, Problem, Show, Table, useSelection } from "./ui.js";
 import type { EventRow, Page, Ruleset, Total } from "./wire.js";
 
@@ -73,7 +73,7 @@ function OfRules() {
 /** How many events the view has, and all of them as a file, not only those that are on the screen. */
 function Export({ total: all }: { total: Total | undefined }) {
   const { api, environment, place: { query } } = useConsole();
-  const save = useAction(async (format: string) => {
+  const save = useAnswer([environment, query], async (format: string) => {
     const asked = { environment, ...filters(query), ...period(query, Date.now()), format };
     // The browser takes a file by its address, and shows nothing of a refusal: so that is asked for first.
     const control = new AbortController();

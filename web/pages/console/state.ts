@@ -143,6 +143,17 @@ export function usePages<A extends Page, T>(
   return { loaded, more, busy: busy || loaded.busy, error };
 }
 
+/** What a button asks for: the answer or the error, for as long as what it is `about` is what is shown. */
+export function useAnswer<T, A extends unknown[]>(about: unknown, ask: (...args: A) => Promise<T>) {
+  const now = JSON.stringify(about);
+  const [{ of, value, error, busy = false }, set] = useState<{ of?: string; value?: T; error?: unknown; busy?: boolean }>({});
+  const run = (...args: A) => {
+    set((before) => ({ ...before, error: undefined, busy: true }));
+    ask(...args).then((answer) => set({ of: now, value: answer }), (caught: unknown) => set({ of: now, error: caught }));
+  };
+  return { busy, run, ...(of === now && { value, error }) };
+}
+
 /** Something that a button writes: whether it is under way, and the error with which it ended. */
 export function useAction<A extends unknown[]>(act: (...args: A) => Promise<unknown>) {
   const [busy, setBusy] = useState(false);

@@ -13,6 +13,7 @@ import { type Console, Shared } from "../console/state.js";
 import { Standing } from "../console/standing.js";
 import { Dialog } from "../console/ui.js";
 import { Webhooks } from "../console/webhooks.js";
+import { Weights } from "../console/weights.js";
 
 interface Asked {
   /** Such as "POST members/mem_1/invitation". */
@@ -131,4 +132,44 @@ it("does not offer to undo what it has just done while it does not know that it 
   expect(button("Block this visitor").disabled, "until it is known").toBe(true);
   await only("GET standing of test").answer({ lists: [{ ...lists[0], entry: { value: "v" } }, lists[1]] });
   expect(button("Unblock this visitor").disabled, "its answer was lost").toBe(false);
+});
+
+const RULE = { id: "rul_1", name: "Live one", condition: "score > 1", action: "block", mode: "active", note: "", counts: { matched_24h: 0, matched_30d: 0, errors_24h: 0 } };
+const RULES_READ = { "GET rules/language": { variables: [], functions: [], lists: [] }, "GET rules/history of live": { revisions: [] }, "GET rules/history of test": { revisions: [] }, "GET people": { people: [] } };
+
+it("shows no rules of production as those of staging, where they would be saved", async () => {
+  const { show, only } = screen({ ...RULES_READ, "GET rules of live": { revision: 1, rules: [RULE] }, "GET rule-proposals of live": { proposals: [] } });
+  await show(Rules, {}, { environment: "production" });
+  expect(said()).toContain("Live one");
+  await show(Rules, {}, { environment: "staging" });
+  expect(said()).not.toContain("Live one");
+  expect(said()).toContain("Loading");
+  await only("GET rules of test").answer({ revision: 1, rules: [] });
+  expect(said()).toContain("No rules");
+});
+
+it("takes no edit of rules that are being saved, which would be lost, and shows no preview of other rules", async () => {
+  const rules = [RULE, { ...RULE, id: "rul_2", name: "Another" }];
+  const { show, only } = screen({ ...RULES_READ, "GET rules of live": { revision: 1, rules }, "GET rule-proposals of live": { proposals: [] } });
+  await show(Rules, {}, { environment: "production" });
+  await act(() => button("Move Live one down").click());
+  await act(() => button("Preview").click());
+  await act(() => button("Move Live one up").click());
+  await only("POST rules/preview of live").answer({ events: 0, rules: [], before: {}, after: {} });
+  expect(said()).not.toContain("There is no event in production");
+  await act(() => button("Move Live one down").click());
+  await act(() => button("Save").click());
+  expect(button("Move Live one up").closest("[inert]")).not.toBeNull();
+  await only("PUT rules of live").fail();
+  expect(button("Move Live one up").closest("[inert]")).toBeNull();
+});
+
+it("shows no weights of the organization as those of a key", async () => {
+  const weights = { max_weight: 100, platforms: [{ platform: "web", suspect_threshold: 50, revision: 1, weights: { tor: 7 }, defaults: {}, signals: ["tor"], vpn_weights_mode: "method", residential_proxy_weights_mode: "method" }] };
+  const { show, only } = screen({ "GET sdk-keys": { keys: [] }, "GET risk-signals": { signals: [] }, "GET risk-weights": weights });
+  await show(Weights);
+  expect(place.querySelector("[aria-label='Weight of tor']")).not.toBeNull();
+  await show(Weights, {}, { environment: "development", query: { key_id: "key_1" } });
+  expect(place.querySelector("[aria-label='Weight of tor']")).toBeNull();
+  expect(only("GET sdk-keys/key_1/risk-weights")).toBeDefined();
 });

@@ -2,7 +2,7 @@
 import { type ComponentChildren, h, render } from "preact";
 import { act } from "preact/test-utils";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { type Console, Shared, useAction, useLoad } from "../console/state.js";
+import { type Console, Shared, useAction, useAnswer, useLoad } from "../console/state.js";
 
 /** A screen whose button writes until `done` or `fail` is called, and one that loads when it is shown. */
 function screens() {
@@ -72,6 +72,24 @@ it("loads again after each of two writes that began before either had ended", as
   await act(() => reloads[0]!());
   await after(0);
   expect(load).toHaveBeenCalledTimes(3);
+});
+
+it("shows no answer to what is asked no more, in whatever order it comes", async () => {
+  const asked: Record<string, (answer: string) => void> = {};
+  let answer!: { value?: unknown; busy: boolean; run: () => void };
+  const Asks = ({ about }: { about: string }) => ((answer = useAnswer(about, () => new Promise<string>((done) => { asked[about] = done; }))), null);
+  const place = document.createElement("div");
+  const show = (about: string) => act(() => render(h(Asks, { about }), place));
+  await show("production");
+  await act(() => answer.run());
+  await show("staging");
+  await act(async () => asked["production"]!("of production"));
+  expect([answer.value, answer.busy]).toEqual([undefined, false]);
+  await act(() => answer.run());
+  await act(async () => asked["staging"]!("of staging"));
+  expect(answer.value).toBe("of staging");
+  await show("production");
+  expect(answer.value).toBeUndefined();
 });
 
 it("loads at once where nothing is being written", async () => {

@@ -8,6 +8,7 @@ import { Attempts } from "../console/attempts.js";
 import { FirstRun } from "../console/firstrun.js";
 import { Members } from "../console/judging/members.js";
 import { Notes } from "../console/judging/notes.js";
+import { Reviews } from "../console/judging/reviews.js";
 import { Rules } from "../console/rules/screen.js";
 import { type Console, Shared } from "../console/state.js";
 import { Standing } from "../console/standing.js";
@@ -81,6 +82,7 @@ const button = (name: string) => {
 const twice = async (name: string) => {
   for (let time = 0; time < 2; time += 1) await act(() => button(name).click());
 };
+const press = (key: string) => act(() => void window.dispatchEvent(new KeyboardEvent("keydown", { key, cancelable: true })));
 
 const MEMBER = { id: "mem_1", name: "Bob", email: "bob@shop.example", role: "analyst", status: "active" };
 const ENDPOINT = { id: "whe_1", url: "https://shop.example/hooks", environment: "live", events: [], status: "active", format: "json", description: "" };
@@ -172,4 +174,59 @@ it("shows no weights of the organization as those of a key", async () => {
   await show(Weights, {}, { environment: "development", query: { key_id: "key_1" } });
   expect(place.querySelector("[aria-label='Weight of tor']")).toBeNull();
   expect(only("GET sdk-keys/key_1/risk-weights")).toBeDefined();
+});
+
+const reviews = ["a", "b", "c", "d"].map((id) => ({ id, rule: `Rule ${id}`, environment: "development", opened_at: "2026-01-05T10:00:00Z", request_id: id, visitor_id: "v", assignee: null, suspect_score: 5 }));
+const QUEUE = { "GET people": { people: [] }, "GET reviews": { reviews: [...reviews].reverse() }, ...Object.fromEntries(reviews.map(({ id }) => [`GET events/${id}`, new Promise(() => undefined)])) };
+const shown = () => place.querySelector("h2")?.textContent?.slice(0, 6);
+
+it("stays on the review that is shown when another one comes back, and says why until that is judged", async () => {
+  const { show, only } = screen(QUEUE);
+  await show(Reviews);
+  place.querySelector("textarea")!.value = "As last week.";
+  await press("f");
+  expect(shown()).toBe("Rule b");
+  await only("POST reviews/a/close").fail();
+  expect([shown(), said().includes("Come back later.")]).toEqual(["Rule b", true]);
+  await press("l");
+  await only("POST reviews/b/close").answer({});
+  expect([shown(), said().includes("Come back later.")]).toEqual(["Rule c", true]);
+  await act(() => button("Try again").click());
+  expect([shown(), place.querySelector("textarea")!.value, said().includes("Come back later.")]).toEqual(["Rule a", "As last week.", false]);
+  await press("f");
+  expect(only("POST reviews/a/close").body).toEqual({ label: "fraud", note: "As last week." });
+  await only("POST reviews/a/close").answer({});
+});
+
+it("shows the review whose label was taken back, wherever it stands in the queue", async () => {
+  const { show, only } = screen(QUEUE);
+  await show(Reviews);
+  for (const key of ["j", "j", "f"]) await press(key);
+  expect(shown()).toBe("Rule d");
+  await only("POST reviews/c/close").answer({});
+  await press("u");
+  expect(shown()).toBe("Rule c");
+  await only("POST reviews/c/reopen").answer({ review: reviews[2] });
+});
+
+it("shows no reviews of another environment while its own are loaded", async () => {
+  const known: Record<string, unknown> = { ...QUEUE };
+  const { show } = screen(known);
+  await show(Reviews);
+  expect(shown()).toBe("Rule a");
+  delete known["GET reviews"];
+  await show(Reviews, {}, { environment: "production" });
+  expect(shown()).toBeUndefined();
+});
+
+it("closes the chosen reviews although a colleague has closed one of them", async () => {
+  const { show, only, notify } = screen(QUEUE);
+  await show(Reviews, {}, { environment: "development", query: { state: "list" } });
+  await act(() => place.querySelector<HTMLInputElement>("th input")!.click());
+  await act(() => button("Close …").click());
+  await act(() => place.querySelector<HTMLFormElement>("dialog form")!.requestSubmit());
+  await only("POST reviews/a/close").fail(new ApiError("This review is closed.", 409, "review_closed"));
+  for (const id of ["b", "c", "d"]) await only(`POST reviews/${id}/close`).answer({});
+  expect(notify).toHaveBeenLastCalledWith("3 reviews closed. 1 review had been closed before.");
+  expect(said()).toContain("No open review");
 });

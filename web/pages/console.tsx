@@ -61,6 +61,7 @@ function Root() {
 
   const enter = async (session: Session, said?: string) => {
     api.organization = session.organization.id;
+    api.sessions += 1;
     const [texts, environment] = await Promise.all([readTexts().catch(() => NO_TEXTS), environmentOf(api)]);
     setState({ is: "in", session, texts, environment, ...(said && { said }) });
   };
@@ -136,9 +137,9 @@ function intoView(link: HTMLElement | null): void {
   link?.scrollIntoView({ block: "nearest", inline: "center" });
 }
 
-/** Whether a key that was pressed is one of a text. */
+/** Whether a key that was pressed is one of a text or a dialog. */
 function isTyping(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && (target.isContentEditable || ["INPUT", "SELECT", "TEXTAREA"].includes(target.tagName) || target.closest("dialog") !== null);
+  return target instanceof HTMLElement && (target.isContentEditable || ["INPUT", "SELECT", "TEXTAREA"].includes(target.tagName) || document.querySelector("dialog[open]") !== null);
 }
 
 function Signed({ api, signed, place, onLeave }: { api: Api; signed: Signed; place: Place; onLeave: () => Promise<void> }) {

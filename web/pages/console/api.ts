@@ -65,13 +65,15 @@ export const within = <T>(answer: Promise<T>, time: number, text: string): Promi
 export class Api {
   /** Of the session; management routes name it. */
   organization = "";
+  /** How many sessions have begun: a late 401 of an earlier one does not end this one. */
+  sessions = 0;
 
   /** `onEnded` hears of every 401 but those of signing in. */
   constructor(private readonly onEnded: (reason: string) => void, private readonly wait = pass) {}
 
   /** Send one request below `/console/api`, or to one of `SIGNING_IN`; throws `ApiError` for every status but 2xx. */
   async request(method: string, path: string, { query, body, signal, headers }: Options = {}): Promise<Response> {
-    const search = new URLSearchParams();
+    const search = new URLSearchParams(), of = this.sessions;
     for (const [name, value] of Object.entries(query ?? {})) if (value !== undefined && value !== "") search.set(name, String(value));
     const response = await fetch(`console/${SIGNING_IN.includes(path) ? path : `api/${path}`}${search.size > 0 ? `?${search}` : ""}`, {
       method,
@@ -85,7 +87,7 @@ export class Api {
     if (response.ok) return response;
     const error = await failure(response);
     // Of one that was given up the body is not read, and another has said why the session ended.
-    if (error.status === 401 && !SIGNING_IN.includes(path) && !signal?.aborted) this.onEnded(error.message);
+    if (error.status === 401 && !SIGNING_IN.includes(path) && !signal?.aborted && of === this.sessions) this.onEnded(error.message);
     throw error;
   }
 

@@ -286,7 +286,10 @@ export function Choice({ value, options, onPick, name }: {
   );
 }
 
-/** A modal dialog with a form. Escape and Cancel close it; the focus returns to where it was. One with a draft asks before it is dropped. */
+/**
+ * A modal dialog with a form. Escape and Cancel close it; the focus returns to where it was. One with a draft asks before it is dropped.
+ * The focus never leaves it, as it would with a button that is disabled: keys would be those of the screen behind.
+ */
 export function Dialog({ title, children, onClose: leave, submit, onSubmit, danger, disabled, hasDraft }: {
   title: string;
   children: Content;
@@ -317,6 +320,7 @@ export function Dialog({ title, children, onClose: leave, submit, onSubmit, dang
   }, []);
   const send = (event: SubmitEvent) => {
     event.preventDefault();
+    if (busy) return;
     if (!onSubmit) return onClose();
     void run(new FormData(event.currentTarget as HTMLFormElement));
   };
@@ -328,7 +332,7 @@ export function Dialog({ title, children, onClose: leave, submit, onSubmit, dang
         <Problem error={error} />
         {asks && <Dropping onStay={() => setAsks(false)} onLeave={leave} />}
         <p class="buttons">
-          <button type="submit" class={danger ? "danger" : "primary"} disabled={busy || disabled}>{submit ?? "Done"}</button>
+          <button type="submit" class={danger ? "danger" : "primary"} aria-disabled={busy} disabled={disabled}>{submit ?? "Done"}</button>
           {onSubmit && <button type="button" onClick={onClose}>Cancel</button>}
         </p>
       </form>

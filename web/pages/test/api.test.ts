@@ -10,6 +10,17 @@ it("says what to do about a response that was cut off", async () => {
   await expect(api.get("events")).rejects.toThrow("The response was cut off on its way. Try again.");
 });
 
+it("ends no session for what was refused to the one before it", async () => {
+  const ended = vi.fn(), refusing = new Api(ended);
+  answer("{}", { status: 401 });
+  await refusing.get("events").catch(() => undefined);
+  expect(ended).toHaveBeenCalledTimes(1);
+  const late = refusing.get("events").catch(() => undefined);
+  refusing.sessions += 1;
+  await late;
+  expect(ended).toHaveBeenCalledTimes(1);
+});
+
 it("says of what was written that it is done, or may be, where the answer is lost", async () => {
   answer('{"key":', { status: 201 });
   await expect(api.manage("POST", "sdk-keys", {})).rejects.toThrow("The response was cut off on its way. It is done: load the page again.");

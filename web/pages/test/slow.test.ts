@@ -82,7 +82,7 @@ const button = (name: string) => {
 const twice = async (name: string) => {
   for (let time = 0; time < 2; time += 1) await act(() => button(name).click());
 };
-const press = (key: string) => act(() => void window.dispatchEvent(new KeyboardEvent("keydown", { key, cancelable: true })));
+const press = (key: string) => act(() => void document.body.dispatchEvent(new KeyboardEvent("keydown", { key, cancelable: true, bubbles: true })));
 
 const MEMBER = { id: "mem_1", name: "Bob", email: "bob@shop.example", role: "analyst", status: "active" };
 const ENDPOINT = { id: "whe_1", url: "https://shop.example/hooks", environment: "live", events: [], status: "active", format: "json", description: "" };
@@ -110,6 +110,18 @@ it("says in passing what a dialog that was closed meanwhile could not write", as
   await act(() => new Promise((after) => setTimeout(after, 5)));
   expect(notify.mock.calls).toEqual([["Not saved: Come back later."]]);
   expect(only("GET rules of test")).toBeDefined();
+});
+
+it("keeps the focus in a dialog that is sent, and sends it once", async () => {
+  const { show } = screen();
+  let done!: (value: unknown) => void;
+  const onSubmit = vi.fn(() => new Promise((end) => { done = end; }));
+  await show(Dialog, { title: "Block all?", submit: "Block all", onClose: () => undefined, onSubmit });
+  button("Block all").focus();
+  await twice("Block all");
+  expect(onSubmit).toHaveBeenCalledTimes(1);
+  expect([document.activeElement, button("Block all").disabled]).toEqual([button("Block all"), false]);
+  done(undefined);
 });
 
 it("calls a note written although its screen was left, and takes no text that would be lost", async () => {
@@ -217,6 +229,16 @@ it("shows no reviews of another environment while its own are loaded", async () 
   delete known["GET reviews"];
   await show(Reviews, {}, { environment: "production" });
   expect(shown()).toBeUndefined();
+});
+
+it("judges nothing behind a dialog", async () => {
+  const { show, asked } = screen(QUEUE);
+  await show(Reviews);
+  const dialog = document.body.appendChild(document.createElement("dialog"));
+  dialog.open = true;
+  await press("f");
+  dialog.remove();
+  expect([shown(), asked("POST reviews/a/close")]).toEqual(["Rule a", []]);
 });
 
 it("closes the chosen reviews although a colleague has closed one of them", async () => {

@@ -79,9 +79,9 @@ function Queue({ people }: { people: Person[] }) {
   );
 }
 
-/** Whether a key that was pressed is one of a text or a control. */
+/** Whether a key that was pressed is one of a text or a control, or of a dialog, wherever in it the focus is. */
 const isTyping = (target: EventTarget | null): boolean =>
-  target instanceof HTMLElement && (["INPUT", "SELECT", "TEXTAREA"].includes(target.tagName) || target.closest("dialog") !== null);
+  target instanceof HTMLElement && (["INPUT", "SELECT", "TEXTAREA"].includes(target.tagName) || document.querySelector("dialog[open]") !== null);
 
 interface Given {
   reviews: Review[];

@@ -318,6 +318,10 @@ export function Dialog({ title, children, onClose: leave, submit, onSubmit, dang
     dialog?.showModal();
     return () => dialog?.close();
   }, []);
+  // An error is at the end of what may be longer than the window.
+  useLayoutEffect(() => {
+    if (error) place.current!.scrollTo(0, 9999);
+  }, [error]);
   const send = (event: SubmitEvent) => {
     event.preventDefault();
     if (busy) return;

@@ -84,6 +84,8 @@ const twice = async (name: string) => {
 };
 const press = (key: string) => act(() => void document.body.dispatchEvent(new KeyboardEvent("keydown", { key, cancelable: true, bubbles: true })));
 
+const RULE = { id: "rul_1", name: "Live one", condition: "score > 1", action: "block", mode: "active", note: "", counts: { matched_24h: 0, matched_30d: 0, errors_24h: 0 } };
+const RULES_READ = { "GET rules/language": { variables: [], functions: [], lists: [] }, "GET rules/history of live": { revisions: [] }, "GET rules/history of test": { revisions: [] }, "GET people": { people: [] } };
 const MEMBER = { id: "mem_1", name: "Bob", email: "bob@shop.example", role: "analyst", status: "active" };
 const ENDPOINT = { id: "whe_1", url: "https://shop.example/hooks", environment: "live", events: [], status: "active", format: "json", description: "" };
 const ATTEMPT = { id: "a", endpoint_id: "whe_1", event_id: "e", event: "webhook.test", status: "failed", occurred_at: "2026-01-05T10:00:00Z" };
@@ -124,6 +126,21 @@ it("keeps the focus in a dialog that is sent, and sends it once", async () => {
   done(undefined);
 });
 
+it("shows the error of a dialog that is longer than the window", async () => {
+  const { show } = screen();
+  await show(Dialog, { title: "Add an endpoint", onClose: () => undefined, onSubmit: () => Promise.reject(BUSY) });
+  await act(() => place.querySelector("form")!.requestSubmit());
+  await soon();
+  expect([said().includes("Come back later."), place.querySelector("dialog")!.scrollTop]).toEqual([true, 9999]);
+});
+
+it("says that proposals cannot be loaded, which would otherwise seem to be none", async () => {
+  const { show, only } = screen({ ...RULES_READ, "GET rules of test": { revision: 1, rules: [] } });
+  await show(Rules);
+  await only("GET rule-proposals of test").fail();
+  expect(said()).toContain("Come back later.");
+});
+
 it("calls a note written although its screen was left, and takes no text that would be lost", async () => {
   const { show, only, notify } = screen({ "GET people": { people: [] }, "GET visitors/v/notes": { notes: [] } });
   await show(Notes, { of: "visitors", id: "v" });
@@ -147,9 +164,6 @@ it("does not offer to undo what it has just done while it does not know that it 
   await only("GET standing of test").answer({ lists: [{ ...lists[0], entry: { value: "v" } }, lists[1]] });
   expect(button("Unblock this visitor").disabled, "its answer was lost").toBe(false);
 });
-
-const RULE = { id: "rul_1", name: "Live one", condition: "score > 1", action: "block", mode: "active", note: "", counts: { matched_24h: 0, matched_30d: 0, errors_24h: 0 } };
-const RULES_READ = { "GET rules/language": { variables: [], functions: [], lists: [] }, "GET rules/history of live": { revisions: [] }, "GET rules/history of test": { revisions: [] }, "GET people": { people: [] } };
 
 it("shows no rules of production as those of staging, where they would be saved", async () => {
   const { show, only } = screen({ ...RULES_READ, "GET rules of live": { revision: 1, rules: [RULE] }, "GET rule-proposals of live": { proposals: [] } });
@@ -193,13 +207,14 @@ const QUEUE = { "GET people": { people: [] }, "GET reviews": { reviews: [...revi
 const shown = () => place.querySelector("h2")?.textContent?.slice(0, 6);
 
 it("stays on the review that is shown when another one comes back, and says why until that is judged", async () => {
-  const { show, only } = screen(QUEUE);
+  const { show, only, notify } = screen(QUEUE);
   await show(Reviews);
   place.querySelector("textarea")!.value = "As last week.";
   await press("f");
   expect(shown()).toBe("Rule b");
   await only("POST reviews/a/close").fail();
   expect([shown(), said().includes("Come back later.")]).toEqual(["Rule b", true]);
+  expect(notify).toHaveBeenLastCalledWith("Not done: Closed as fraud.");
   await press("l");
   await only("POST reviews/b/close").answer({});
   expect([shown(), said().includes("Come back later.")]).toEqual(["Rule c", true]);

@@ -155,6 +155,11 @@ function Work({ reviews, people, onChanged, empty }: Given & { empty: Content })
     return done;
   };
   const forget = (done: Done) => { now.done = now.done.filter((one) => one !== done); };
+  // What was said of it before is not so.
+  const failed = (done: Done) => {
+    forget(done);
+    notify(`Not done: ${done.said}`);
+  };
   const close = (review: Review, label: Label) => {
     const text = note.current?.value.trim() ?? "", reason = now.reason;
     if (note.current) note.current.value = "";
@@ -174,7 +179,7 @@ function Work({ reviews, people, onChanged, empty }: Given & { empty: Content })
     });
     done.undone = `The review is open again. The label ${label} stays until you close it.`;
     inTurn.run(review, () => api.manage("POST", `reviews/${review.id}/close`, { label, ...(reason && { label_reason: reason }), ...(text && { note: text }) }), (error) => {
-      forget(done);
+      failed(done);
       if (isCode(error, "review_closed")) return;
       back();
       return () => {
@@ -187,7 +192,6 @@ function Work({ reviews, people, onChanged, empty }: Given & { empty: Content })
   };
   const block = (review: Review) => {
     let back = async () => {};
-    const failed = () => forget(done);
     const done = did("Blocked.", () => inTurn.run(review, async () => { await back(); setListed(undefined); }, () => void now.done.push(done)));
     inTurn.run(review, async () => {
       const lists = await standingOf(api, review.environment, { kind: "visitor", value: review.visitor_id });
@@ -200,13 +204,13 @@ function Work({ reviews, people, onChanged, empty }: Given & { empty: Content })
       done.said = list.reason ? `Added to ${list.name}.` : "Blocked.";
       setListed({ of: review.id, list });
       notify(`${list.reason ? "The visitor is added to blocked_visitors" : "The visitor is blocked from the next request on"}. The review stays open: judge it, too.`);
-    }, failed);
+    }, () => failed(done));
   };
   const own = session.member?.id;
   const assign = (review: Review, assignee: string | null) => {
     const give = (to: string | null) => inTurn.run(review, async () => {
       onChanged([[review.id, (await api.manage<{ review: Review }>("PATCH", `reviews/${review.id}`, { assignee: to })).review]]);
-    }, () => forget(done));
+    }, () => failed(done));
     const said = assignee === null ? "Assigned to nobody." : `Assigned to ${nameOf(assignee, people, own)}.`;
     const done = did(said, () => give(review.assignee));
     give(assignee);

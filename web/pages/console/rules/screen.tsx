@@ -71,6 +71,7 @@ function Of({ audience }: { audience: string }) {
   return (
     <Show of={loaded}>{(ruleset) => <Show of={language}>{(words) => (
       <>
+        <Problem error={proposals.error} retry={proposals.reload} />
         <Proposals audience={audience} saved={ruleset} proposals={proposals.value ?? []} onTake={(one) => offer(ruleset, one)} onGone={proposals.reload} />
         {taking && <Confirm title="Load the proposal?" submit="Load it" onClose={() => setTaking(undefined)} onConfirm={async () => take(ruleset, taking)}><p>It replaces your unsaved changes.</p></Confirm>}
         <Editor key={`${ruleset.revision} ${round}`} audience={audience} saved={ruleset} language={words} onSaved={show} onReload={loaded.reload} onProposed={proposals.reload} />

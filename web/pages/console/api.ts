@@ -59,7 +59,7 @@ const writes = (method: string, path: string): boolean => method !== "GET" && !S
 const without = (method: string, path: string): string => (writes(method, path) ? UNKNOWN : UNREACHABLE);
 
 /** What comes within this time, in seconds; without it, an error with this text. */
-export const within = <T>(answer: Promise<T>, time: number, text: string): Promise<T> =>
+export const within = <T>(answer: Promise<T>, text: string, time = LONGEST): Promise<T> =>
   Promise.race([answer, pass(time).then((): never => { throw new ApiError(text); })]);
 
 export class Api {
@@ -109,7 +109,7 @@ export class Api {
       response.status === 204 ? (undefined as T) : response.json().catch((error: unknown) => {
         throw options?.signal?.aborted ? error : new ApiError(`${CUT} ${writes(method, path) ? "It is done: load the page again." : "Try again."}`);
       }));
-    return within(answered, LONGEST, without(method, path));
+    return within(answered, without(method, path));
   }
 
   get<T>(path: string, query?: Sent, signal?: AbortSignal): Promise<T> {

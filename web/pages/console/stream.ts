@@ -63,7 +63,7 @@ export async function follow(api: Api, query: Query, begin: () => Promise<string
     let why = "The connection was closed.";
     let seconds = Math.min(2 ** failures, LONGEST_WAIT_S);
     const control = new AbortController(), end = () => control.abort();
-    const heard = <T>(answer: Promise<T>) => within(answer, SILENCE_S, "Nothing is heard from the service.");
+    const heard = <T>(answer: Promise<T>) => within(answer, "Nothing is heard from the service.", SILENCE_S);
     signal.addEventListener("abort", end);
     try {
       // Where there was no event yet, what came meanwhile is asked for as well.

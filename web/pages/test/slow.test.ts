@@ -9,6 +9,7 @@ import { FirstRun } from "../console/firstrun.js";
 import { Members } from "../console/judging/members.js";
 import { Notes } from "../console/judging/notes.js";
 import { Reviews } from "../console/judging/reviews.js";
+import { lazy } from "../console/lazy.js";
 import { Rules } from "../console/rules/screen.js";
 import { type Console, Shared } from "../console/state.js";
 import { Standing } from "../console/standing.js";
@@ -266,4 +267,13 @@ it("closes the chosen reviews although a colleague has closed one of them", asyn
   for (const id of ["b", "c", "d"]) await only(`POST reviews/${id}/close`).answer({});
   expect(notify).toHaveBeenLastCalledWith("3 reviews closed. 1 review had been closed before.");
   expect(said()).toContain("No open review");
+});
+
+it("says after a minute that the script of a screen does not come", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout"] });
+  await act(() => render(h(lazy(() => new Promise<never>(() => undefined)), {}), place));
+  vi.advanceTimersByTime(60_000);
+  vi.useRealTimers();
+  await soon();
+  expect(said()).toContain("This screen cannot be loaded");
 });

@@ -6,9 +6,8 @@ import { Api, ApiError } from "./console/api.js";
 import { wanted } from "./console/filters.js";
 import { zone } from "./console/format.js";
 import { INVITATION, type Place, read, refusalIn, tokenIn, write } from "./console/hash.js";
-import type { Invitation as InvitationScreen } from "./console/invitation.js";
+import type { Invitation as InvitationScreen, Link as LinkScreen } from "./console/invitation.js";
 import { lazy } from "./console/lazy.js";
-import type { Link as LinkScreen } from "./console/link.js";
 import { AccountMenu } from "./console/menu.js";
 import { GROUPS, SCREENS } from "./console/screens.js";
 import type { Credentials, SignIn as SignInScreen } from "./console/signin.js";
@@ -19,7 +18,7 @@ import { NO_TEXTS, texts as readTexts, type Texts } from "./parts/wire.js";
 
 const SignIn = lazy<Parameters<typeof SignInScreen>[0]>(async () => (await import("./console/signin.js")).SignIn);
 const Invitation = lazy<Parameters<typeof InvitationScreen>[0]>(async () => (await import("./console/invitation.js")).Invitation);
-const Link = lazy<Parameters<typeof LinkScreen>[0]>(async () => (await import("./console/link.js")).Link);
+const Link = lazy<Parameters<typeof LinkScreen>[0]>(async () => (await import("./console/invitation.js")).Link);
 const ENVIRONMENTS = ["production", "staging", "development"];
 const NOTICE_MS = 8000;
 /** All tabs of a browser have one session: the tab that begins one says so to the others. */
@@ -62,6 +61,7 @@ function Root() {
 
   const enter = async (session: Session, said?: string) => {
     api.organization = session.organization.id;
+    api.sessions += 1;
     const [texts, environment] = await Promise.all([readTexts().catch(() => NO_TEXTS), environmentOf(api)]);
     setState({ is: "in", session, texts, environment, ...(said && { said }) });
   };
@@ -137,9 +137,9 @@ function intoView(link: HTMLElement | null): void {
   link?.scrollIntoView({ block: "nearest", inline: "center" });
 }
 
-/** Whether a key that was pressed is one of a text. */
+/** Whether a key that was pressed is one of a text or a dialog. */
 function isTyping(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && (target.isContentEditable || ["INPUT", "SELECT", "TEXTAREA"].includes(target.tagName) || target.closest("dialog") !== null);
+  return target instanceof HTMLElement && (target.isContentEditable || ["INPUT", "SELECT", "TEXTAREA"].includes(target.tagName) || document.querySelector("dialog[open]") !== null);
 }
 
 function Signed({ api, signed, place, onLeave }: { api: Api; signed: Signed; place: Place; onLeave: () => Promise<void> }) {

@@ -30,8 +30,9 @@ export function AddToList({ rows, onClose, onDone }: { rows: EventRow[]; onClose
   return (
     <Dialog title="Add to a list" submit="Add" disabled={values.length === 0} onClose={onClose} onSubmit={async (form) => {
       const note = String(form.get("note")).trim();
-      const { added, replaced } = await api.manage<{ added: number; replaced: number }>("POST", `lists/${list!.id}/entries`, { entries: values.map((value) => ({ value, note })) });
+      // First what may fail without a trace.
       const reason = (await standingOf(api, environment)).find((one) => one.name === name)?.reason;
+      const { added, replaced } = await api.manage<{ added: number; replaced: number }>("POST", `lists/${list!.id}/entries`, { entries: values.map((value) => ({ value, note })) });
       notify(`${many(added, "entry", "entries")} added to ${name}${replaced > 0 ? `, ${replaced} were there` : ""}. ${reason ?? "It counts from the next request on."}`);
       onDone();
     }}>

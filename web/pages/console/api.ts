@@ -28,8 +28,11 @@ interface Options {
   headers?: Record<string, string>;
 }
 
-const CUT = "The response was cut off on its way. Try again.";
+const CUT = "The response was cut off on its way.";
 const UNREACHABLE = "The service cannot be reached. Check the connection and that it is running, then try again.";
+const UNKNOWN = "The connection was lost, and it may be done: look before you try again.";
+/** Seconds without an answer, after which the line is taken for dead: browsers wait for minutes. */
+const LONGEST = 60;
 
 async function failure(response: Response): Promise<ApiError> {
   const body = (await response.json().catch(() => null)) as {
@@ -50,16 +53,27 @@ const MAX_TRIES = 5;
 const LONGEST_WAIT = 5;
 export const pass = (seconds: number) => new Promise((done) => setTimeout(done, 1000 * seconds));
 
+const writes = (method: string, path: string): boolean => method !== "GET" && !SIGNING_IN.includes(path) && !/preview|check|examples|standing/.test(path);
+
+/** Without an answer it is not known whether something was written. */
+const without = (method: string, path: string): string => (writes(method, path) ? UNKNOWN : UNREACHABLE);
+
+/** What comes within this time, in seconds; without it, an error with this text. */
+export const within = <T>(answer: Promise<T>, text: string, time = LONGEST): Promise<T> =>
+  Promise.race([answer, pass(time).then((): never => { throw new ApiError(text); })]);
+
 export class Api {
   /** Of the session; management routes name it. */
   organization = "";
+  /** How many sessions have begun: a late 401 of an earlier one does not end this one. */
+  sessions = 0;
 
   /** `onEnded` hears of every 401 but those of signing in. */
   constructor(private readonly onEnded: (reason: string) => void, private readonly wait = pass) {}
 
   /** Send one request below `/console/api`, or to one of `SIGNING_IN`; throws `ApiError` for every status but 2xx. */
   async request(method: string, path: string, { query, body, signal, headers }: Options = {}): Promise<Response> {
-    const search = new URLSearchParams();
+    const search = new URLSearchParams(), of = this.sessions;
     for (const [name, value] of Object.entries(query ?? {})) if (value !== undefined && value !== "") search.set(name, String(value));
     const response = await fetch(`console/${SIGNING_IN.includes(path) ? path : `api/${path}`}${search.size > 0 ? `?${search}` : ""}`, {
       method,
@@ -68,12 +82,12 @@ export class Api {
       ...(signal && { signal }),
       cache: "no-store",
     }).catch((error: unknown) => {
-      throw signal?.aborted ? error : new ApiError(UNREACHABLE);
+      throw signal?.aborted ? error : new ApiError(without(method, path));
     });
     if (response.ok) return response;
     const error = await failure(response);
     // Of one that was given up the body is not read, and another has said why the session ended.
-    if (error.status === 401 && !SIGNING_IN.includes(path) && !signal?.aborted) this.onEnded(error.message);
+    if (error.status === 401 && !SIGNING_IN.includes(path) && !signal?.aborted && of === this.sessions) this.onEnded(error.message);
     throw error;
   }
 
@@ -90,12 +104,12 @@ export class Api {
     }
   }
 
-  async call<T>(method: string, path: string, options?: Options): Promise<T> {
-    const response = await this.patiently(method, path, options);
-    if (response.status === 204) return undefined as T;
-    return response.json().catch((error: unknown) => {
-      throw options?.signal?.aborted ? error : new ApiError(CUT);
-    });
+  call<T>(method: string, path: string, options?: Options): Promise<T> {
+    const answered = this.patiently(method, path, options).then((response) =>
+      response.status === 204 ? (undefined as T) : response.json().catch((error: unknown) => {
+        throw options?.signal?.aborted ? error : new ApiError(`${CUT} ${writes(method, path) ? "It is done: load the page again." : "Try again."}`);
+      }));
+    return within(answered, without(method, path));
   }
 
   get<T>(path: string, query?: Sent, signal?: AbortSignal): Promise<T> {

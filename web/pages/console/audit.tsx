@@ -4,9 +4,8 @@ import { useRef } from "preact/hooks";
 import { Entry, Filters, WindowFilter } from "./filterbar.js";
 import { ALL_WINDOWS, openPeriod } from "./filters.js";
 import { words } from "./format.js";
-import { usePages } from "./lists.js";
-import { useConsole, useQuery } from "./state.js";
-import { type Column, Field, More, Problem, Show, Table, Time } from "./ui.js";
+import { useConsole, usePages, useQuery } from "./state.js";
+import { type Column, Field, More, Show, Table, Time } from "./ui.js";
 import type { AuditRecord, Page } from "./wire.js";
 
 const text = (value: unknown): string =>
@@ -45,8 +44,7 @@ export function Audit() {
       <Show of={loaded}>{({ rows, cursor }) => (
         <>
           <Table name="Changes, newest first" columns={COLUMNS} rows={rows} keyOf={(row) => row.id} empty={<p>{cursor !== undefined ? "None of the newest changes match. Look further back." : isFiltered ? "No change matches. Widen the time, or clear the filters." : "No changes yet."}</p>} />
-          <Problem error={error} retry={more} />
-          <More show={cursor !== undefined} busy={busy} onMore={more} />
+          <More show={cursor !== undefined} busy={busy} error={error} onMore={more} />
         </>
       )}</Show>
     </>

@@ -7,9 +7,8 @@ import { FilterBar } from "./filterbar.js";
 import { FILTERS, filters, matchesOf, period } from "./filters.js";
 import { count, many, total } from "./format.js";
 import { LabelMany } from "./judging/label.js";
-import { usePages } from "./lists.js";
 import { SavedViews } from "./saved.js";
-import { audienceOf, useAction, useConsole, useLoad, useQuery } from "./state.js";
+import { audienceOf, useAnswer, useConsole, useLoad, usePages, useQuery } from "./state.js";
 import { Button, Choice, Field, More, Problem, Show, Table, useSelection } from "./ui.js";
 import type { EventRow, Page, Ruleset, Total } from "./wire.js";
 
@@ -49,9 +48,8 @@ export function Events() {
             selection={selection}
             empty={<p>{cursor === undefined ? `No event in ${environment} matches. Widen the time, clear a filter, or choose another environment above.` : "None of the newest events match. Look further back."}</p>}
           />
-          <Problem error={error} retry={more} />
           <p class="quiet" role="status">{rows.length > 0 && (cursor === undefined ? `${many(rows.length, "event")}, no older ones in this window.` : `The newest ${count(rows.length)}${all ? ` of ${total(all, "event")}` : "; there are older ones"}.`)}</p>
-          <More show={cursor !== undefined} busy={busy} onMore={more} />
+          <More show={cursor !== undefined} busy={busy} error={error} onMore={more} />
         </>
       )}</Show>
     </>
@@ -75,7 +73,7 @@ function OfRules() {
 /** How many events the view has, and all of them as a file, not only those that are on the screen. */
 function Export({ total: all }: { total: Total | undefined }) {
   const { api, environment, place: { query } } = useConsole();
-  const save = useAction(async (format: string) => {
+  const save = useAnswer([environment, query], async (format: string) => {
     const asked = { environment, ...filters(query), ...period(query, Date.now()), format };
     // The browser takes a file by its address, and shows nothing of a refusal: so that is asked for first.
     const control = new AbortController();

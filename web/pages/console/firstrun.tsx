@@ -3,7 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { sdkKeys } from "./api.js";
 import { Snippet } from "./snippet.js";
-import { useConsole, useLink, useLoad } from "./state.js";
+import { useAction, useConsole, useLink, useLoad } from "./state.js";
 import { Button, Card, Problem, Show } from "./ui.js";
 import type { EventRow, Key } from "./wire.js";
 
@@ -18,10 +18,12 @@ export function FirstRun({ waits = true }: { waits?: boolean }) {
   const { api, environment, notify } = useConsole();
   const link = useLink();
   const keys = useLoad(() => sdkKeys(api), [environment]);
-  const [error, setError] = useState<unknown>();
   const first = useFirstEvent(waits);
-  const issue = () =>
-    api.manage("POST", "sdk-keys", { name: "first page", environment, kind: "public" }).then(() => { notify("The key is issued."); keys.reload(); }, setError);
+  const issue = useAction(async () => {
+    await api.manage("POST", "sdk-keys", { name: "first page", environment, kind: "public" });
+    notify("The key is issued.");
+    keys.reload();
+  });
   if (first) return <div class="note" role="status"><p>The first identification is here. <a href={link("events", first)}>Look at it</a>, or <a href={link("live")}>watch them come</a>.</p></div>;
   return (
     <Card title={`Identify a visitor in ${environment}`}>
@@ -38,10 +40,10 @@ export function FirstRun({ waits = true }: { waits?: boolean }) {
         }
         if (key) return <p>The key {key.name} was issued by an earlier version, which kept only its end. <a href={link("keys")}>Issue another one</a> to see the snippet with it.</p>;
         return environment === "development"
-          ? <><p>There is no public key for {environment} yet.</p><Button developer kind="primary" onClick={issue}>Issue a public key</Button></>
+          ? <><p>There is no public key for {environment} yet.</p><Button developer kind="primary" busy={issue.busy || keys.busy} onClick={() => issue.run()}>Issue a public key</Button></>
           : <p>There is no public key for {environment} yet. <a href={link("keys")}>Issue one with the origin of your page</a>, or choose the environment development above.</p>;
       }}</Show>
-      <Problem error={error} />
+      <Problem error={issue.error} />
     </Card>
   );
 }

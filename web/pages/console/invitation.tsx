@@ -1,13 +1,17 @@
-/** An invitation: who opens its link chooses a password and is a member from then on. */
+/** Links that were opened: an invitation, and a sign-in link in a browser that is signed in already. */
 /** @jsxImportSource preact */
 import { useLayoutEffect, useRef } from "preact/hooks";
+import { ApiError } from "./api.js";
 import { useAction, useLoad, who } from "./state.js";
 import { Problem, Show, Time } from "./ui.js";
 import type { Invited, Session } from "./wire.js";
 
 const SHORTEST = 12;
 const LONGEST = 256;
+/** No line breaks here. */
+const JOINED = "\u2060";
 
+/** Who opens an invitation chooses a password and is a member from then on. */
 export function Invitation({ session, read, onAccept, onLeave }: {
   /** That the browser has now, which accepting would end. */
   session: Session | undefined;
@@ -47,6 +51,33 @@ export function Invitation({ session, read, onAccept, onLeave }: {
         )}</Show>
         {invited.value === undefined && <p class="buttons">{leave}</p>}
       </div>
+    </main>
+  );
+}
+
+/** Only the user of a session may replace it. */
+export function Link({ session, onStay, onUse }: { session: Session; onStay: () => Promise<void>; onUse: () => Promise<void> }) {
+  const { busy, error, run } = useAction(onUse);
+  const stay = useRef<HTMLButtonElement>(null);
+  const isUseless = error instanceof ApiError && error.status === 401;
+  // Also after the other button is gone.
+  useLayoutEffect(() => stay.current?.focus(), [isUseless]);
+  return (
+    <main class="signin" id="main">
+      <h1>You are signed in already</h1>
+      <section class="card">
+        <Problem error={error} />
+        <div id="link">
+          <p>You are signed in to <strong>{session.organization.name}</strong> as {who(session, JOINED)}.</p>
+          {isUseless
+            ? <p>The link did not sign you in. Your session goes on.</p>
+            : <p>This link signs you in again, possibly to another organization, and ends this session. Use it only if you asked for it.</p>}
+        </div>
+        <p class="buttons">
+          <button type="button" class="primary" ref={stay} aria-describedby="link" onClick={onStay}>Stay signed in</button>
+          {!isUseless && <> <button type="button" disabled={busy} onClick={() => run()}>Use the link</button></>}
+        </p>
+      </section>
     </main>
   );
 }

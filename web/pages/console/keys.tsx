@@ -42,7 +42,7 @@ export function Keys() {
       <Card title="Keys of browsers" actions={<Button admin onClick={() => setOpen({ is: "browsers" })}>Revoke</Button>}>
         <p class="quiet">Each browser signs its reports with a key of its own. If a malicious script has run on your pages, revoke the keys that were first seen since then. Revoked keys prove nothing, and their browsers make new ones.</p>
       </Card>
-      {open && <Opened open={open} onClose={() => setOpen(undefined)} onDone={done} />}
+      {open && <Opened open={open} onClose={() => done()} onDone={done} />}
     </>
   );
 }

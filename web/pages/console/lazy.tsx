@@ -2,6 +2,7 @@
 /** @jsxImportSource preact */
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { within } from "./api.js";
 
 /** A component in a script of its own; until it is there, the screen says so, and where it does not come, what to do. */
 export function lazy<P extends object = object>(load: () => Promise<ComponentType<P>>): ComponentType<P> {
@@ -12,7 +13,7 @@ export function lazy<P extends object = object>(load: () => Promise<ComponentTyp
     useEffect(() => {
       let isGone = false;
       if (there === undefined) {
-        load().then(
+        within(load(), "").then(
           (found) => {
             there = found;
             if (!isGone) show(() => found);

@@ -3,8 +3,8 @@
 import { useState } from "preact/hooks";
 import type { Api } from "./api.js";
 import { period } from "./filters.js";
-import { many, words } from "./format.js";
-import { REASONS } from "./judging/queue.js";
+import { many } from "./format.js";
+import { WHY } from "./judging/queue.js";
 import { standingOf } from "./standing.js";
 import { useAction, useConsole, useLoad } from "./state.js";
 import { Button, Choice, Dialog, Field, Problem } from "./ui.js";
@@ -134,7 +134,7 @@ export function Ring({ links, onNone }: { links: Links["links"]; onNone: () => v
         }}>
           <p>Those in {environment} that link them, of 30 days.</p>
           <Field label="Label"><Choice name="label" value="fraud" options={["fraud", "legitimate", ["", "none: remove it"]]} /></Field>
-          <Field label="Reason"><Choice name="reason" value="multi_account" options={[["", "none"], ...REASONS.map((one): [string, string] => [one, words(one)])]} /></Field>
+          <Field label="Reason"><Choice name="reason" value="multi_account" options={WHY} /></Field>
         </Dialog>
       )}
     </div>

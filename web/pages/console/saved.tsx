@@ -1,10 +1,10 @@
 /** Filters that people keep by a name: for everybody of the organization, or for themselves. */
 /** @jsxImportSource preact */
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { KEPT } from "./filters.js";
 import { type Query, write } from "./hash.js";
 import { useAction, useConsole, useLink, useLoad, useMayJudge } from "./state.js";
-import { Button, Choice, Copy, Dialog, Field, Problem } from "./ui.js";
+import { Button, Choice, Copy, Dialog, Field, Problem, Show } from "./ui.js";
 import type { View } from "./wire.js";
 
 const OF_A_VIEW = ["window", "from", "to", "sort", ...KEPT, "min_accounts", "min_visitors", "network", "q"];
@@ -45,7 +45,7 @@ export function SavedViews() {
           </>}
       <Problem error={forget.error ?? loaded.error} />
       {isNaming && (
-        <Dialog title="Save these filters" submit="Save" onClose={() => setNaming(false)} onSubmit={async (values) => {
+        <Dialog title="Save these filters" submit="Save" onClose={() => { setNaming(false); loaded.reload(); }} onSubmit={async (values) => {
           const is_shared = values.get("whose") === "all";
           await api.call<View>("POST", "views", { body: { name: String(values.get("name")).trim(), screen, query: viewOf(query), is_shared } });
           setNaming(false);
@@ -58,4 +58,18 @@ export function SavedViews() {
       )}
     </>
   );
+}
+
+/** A saved view by its address: it leads to the screen with its filters. */
+export function OneView() {
+  const { api, place: { id } } = useConsole();
+  const link = useLink();
+  const loaded = useLoad((signal) => api.get<View>(`views/${encodeURIComponent(id)}`, {}, signal), [id]);
+  const view = loaded.value;
+  // In the place of this address: Back leads to where somebody came from.
+  useEffect(() => {
+    if (view) location.replace(link(view.screen, "", view.query));
+  }, [view]);
+  if (loaded.error !== undefined) return <div class="empty"><p>No such view, or it is somebody's own: ask who gave you the address.</p></div>;
+  return <Show of={loaded}>{() => null}</Show>;
 }

@@ -50,7 +50,7 @@ export const SCREENS: Record<string, Screen> = {
   settings: { title: "Settings", group: "Organization", show: lazy(async () => (await import("./settings.js")).Settings) },
   audit: { title: "Audit", group: "Organization", show: lazy(async () => (await import("./audit.js")).Audit) },
   billing: { title: "Billing", group: "Organization", show: lazy(async () => (await import("./billing.js")).Billing) },
-  view: { title: "View", group: "Watch", show: lazy(async () => (await import("./view.js")).OneView), isHidden: true },
+  view: { title: "View", group: "Watch", show: lazy(async () => (await import("./saved.js")).OneView), isHidden: true },
   search: { title: "Search", group: "Watch", show: lazy(async () => (await import("./search.js")).Search), isHidden: true },
 };
 

@@ -1,8 +1,7 @@
 /** Settings of the organization. */
 /** @jsxImportSource preact */
 import { capital, count, words } from "./format.js";
-import { useConsole, useLoad } from "./state.js";
-import { useState } from "preact/hooks";
+import { useAction, useConsole, useLoad } from "./state.js";
 import { AdminNote, Button, Card, type Column, Facts, Field, Problem, Show, Table } from "./ui.js";
 import type { Settings as Values, SignInOptions } from "./wire.js";
 
@@ -48,26 +47,15 @@ export function Settings() {
 
 function Form({ values, onSaved }: { values: Values; onSaved: (next: Values) => void }) {
   const { api, notify } = useConsole();
-  const [error, setError] = useState<unknown>();
-  const [busy, setBusy] = useState(false);
-  const save = async (event: SubmitEvent) => {
-    event.preventDefault();
-    const form = new FormData(event.currentTarget as HTMLFormElement);
-    setBusy(true);
-    setError(undefined);
-    try {
-      onSaved(await api.manage<Values>("PATCH", "settings", {
-        decision_in_response: form.get("decision_in_response") === "on",
-        account_thresholds: Object.fromEntries(Object.keys(values.account_thresholds).map((name) => [name, Number(form.get(name))])),
-      }));
-      notify("The settings are saved, and in force from the next identification on.");
-    } catch (caught) {
-      setError(caught);
-    }
-    setBusy(false);
-  };
+  const { busy, error, run } = useAction(async (form: FormData) => {
+    onSaved(await api.manage<Values>("PATCH", "settings", {
+      decision_in_response: form.get("decision_in_response") === "on",
+      account_thresholds: Object.fromEntries(Object.keys(values.account_thresholds).map((name) => [name, Number(form.get(name))])),
+    }));
+    notify("The settings are saved, and in force from the next identification on.");
+  });
   return (
-    <form onSubmit={save}>
+    <form onSubmit={(event) => { event.preventDefault(); void run(new FormData(event.currentTarget)); }}>
       <Card title="Decisions">
         <label class="field"><span><input type="checkbox" name="decision_in_response" defaultChecked={values.decision_in_response} /> Pages and apps read the decision</span>
           <small>Off: responses and verdicts for public keys have no decision, which attackers would see. Your server reads it.</small>

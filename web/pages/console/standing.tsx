@@ -42,10 +42,9 @@ export function Standing({ kind, value, environment: given }: { kind: Kind; valu
   const link = useLink();
   const [undo, setUndo] = useState<{ text: string; run: Back }>();
   const loaded = useLoad(() => standingOf(api, environment, { kind, value }), [kind, value, environment]);
-  const act = useAction(async (change: () => Promise<void>) => {
-    await change();
-    loaded.reload();
-  });
+  // Also what has failed may have been done: the answer alone may be lost.
+  const act = useAction((change: () => Promise<void>) => change().finally(loaded.reload));
+  const busy = act.busy || loaded.busy; // until then the buttons are those of before
   if (loaded.value === undefined) return <Problem error={loaded.error} retry={loaded.reload} />;
   const lists = loaded.value;
   const listOf = (side: Side) => lists.find(({ name }) => name.startsWith(side))!;
@@ -72,11 +71,11 @@ export function Standing({ kind, value, environment: given }: { kind: Kind; valu
       })}
       <span class="buttons">
         {SIDES.map((side) => listOf(side).entry
-          ? <Button judge key={side} kind="small" busy={act.busy} name={side === "blocked" ? `Unblock this ${kind}` : `Remove trust from this ${kind}`} onClick={() => take(side)}>{side === "blocked" ? "Unblock" : "Remove trust"}</Button>
-          : <Button judge key={side} kind={`small ${side === "blocked" ? "danger" : ""}`} busy={act.busy} name={`${side === "blocked" ? "Block" : "Trust"} this ${kind}`} onClick={() => give(side)}>{side === "blocked" ? "Block" : "Trust"}</Button>)}
+          ? <Button judge key={side} kind="small" busy={busy} name={side === "blocked" ? `Unblock this ${kind}` : `Remove trust from this ${kind}`} onClick={() => take(side)}>{side === "blocked" ? "Unblock" : "Remove trust"}</Button>
+          : <Button judge key={side} kind={`small ${side === "blocked" ? "danger" : ""}`} busy={busy} name={`${side === "blocked" ? "Block" : "Trust"} this ${kind}`} onClick={() => give(side)}>{side === "blocked" ? "Block" : "Trust"}</Button>)}
         <a href={link("lists", listOf("blocked").id, { q: value })}>List</a>
       </span>
-      <span role="status">{undo && <>{undo.text} <Button kind="small" busy={act.busy} onClick={takeBack}>Undo</Button></>}</span>
+      <span role="status">{undo && <>{undo.text} <Button kind="small" busy={busy} onClick={takeBack}>Undo</Button></>}</span>
       {SIDES.map((side) => listOf(side).entry && <NoEffect key={side} list={listOf(side)} environment={environment} />)}
       <Problem error={act.error} />
     </div>

@@ -4,7 +4,7 @@ import { useContext, useEffect, useRef, useState } from "preact/hooks";
 import type { Texts } from "../parts/wire.js";
 import { type Api, pass } from "./api.js";
 import { type Place, write } from "./hash.js";
-import type { Role, Session } from "./wire.js";
+import type { Page, Role, Session } from "./wire.js";
 
 export interface Console {
   api: Api;
@@ -67,7 +67,7 @@ export interface Loaded<T> {
 
 const MAX_WAIT = 3;
 
-/** Whether a screen that was left has written what it had to. */
+/** Whether all that was left has written what it had to. */
 let written: Promise<unknown> = Promise.resolve();
 
 /**
@@ -80,7 +80,8 @@ export function useWriting() {
   const writing = useRef({ last: Promise.resolve(), fail: setError as (error: unknown) => void }).current;
   useEffect(() => () => {
     writing.fail = (caught) => notify?.(`Not saved: ${(caught as Error).message}`);
-    written = Promise.race([writing.last, pass(MAX_WAIT)]);
+    // Parts of a screen are left together: most of them write nothing.
+    written = Promise.race([written.then(() => writing.last), pass(MAX_WAIT)]);
   }, []);
   return { writing, error, setError };
 }
@@ -88,6 +89,7 @@ export function useWriting() {
 /** Loads again whenever `deps` change; what was loaded before stays until then. */
 export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>, deps: unknown[]): Loaded<T> {
   const [state, setState] = useState<{ value?: T; error?: unknown; busy: boolean }>({ busy: true });
+  // Counted from what it is by then: two writes that end after each other ask twice, whatever was drawn when they began.
   const [round, setRound] = useState(0);
   useEffect(() => {
     const control = new AbortController();
@@ -98,10 +100,61 @@ export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>, deps: unkn
     );
     return () => control.abort();
   }, [...deps, round]);
-  return { ...state, reload: () => setRound(round + 1), set: (value) => setState({ value, busy: false }) };
+  return { ...state, reload: () => setRound((before) => before + 1), set: (value) => setState({ value, busy: false }) };
 }
 
-/** Something that a button does: whether it is under way, and the error with which it ended. */
+interface Pages<T> {
+  rows: T[];
+  cursor: string | undefined;
+}
+
+/** The first page, and `more` for each that follows. `read` fetches the page behind a cursor. */
+export function usePages<A extends Page, T>(
+  read: (cursor: string | undefined, signal?: AbortSignal) => Promise<A>,
+  rowsOf: (answer: A) => T[],
+  deps: unknown[],
+): { loaded: Loaded<Pages<T>>; more: () => Promise<void>; busy: boolean; error: unknown } {
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const page = (answer: A): Pages<T> => ({ rows: rowsOf(answer), cursor: answer.next_cursor });
+  // Aborts when another list is asked for, which no further page of this one may join.
+  const asked = useRef<AbortSignal>();
+  const loaded = useLoad(async (signal) => {
+    asked.current = signal;
+    setBusy(false);
+    setError(undefined);
+    return page(await read(undefined, signal));
+  }, deps);
+  const more = async () => {
+    const { value } = loaded, signal = asked.current;
+    if (value?.cursor === undefined) return;
+    setBusy(true);
+    setError(undefined);
+    try {
+      const next = page(await read(value.cursor, signal));
+      if (signal?.aborted) return;
+      loaded.set({ rows: [...value.rows, ...next.rows], cursor: next.cursor });
+    } catch (caught) {
+      if (signal?.aborted) return;
+      setError(caught);
+    }
+    setBusy(false);
+  };
+  return { loaded, more, busy: busy || loaded.busy, error };
+}
+
+/** What a button asks for: the answer or the error, for as long as what it is `about` is what is shown. */
+export function useAnswer<T, A extends unknown[]>(about: unknown, ask: (...args: A) => Promise<T>) {
+  const now = JSON.stringify(about);
+  const [{ of, value, error, busy = false }, set] = useState<{ of?: string; value?: T; error?: unknown; busy?: boolean }>({});
+  const run = (...args: A) => {
+    set((before) => ({ ...before, error: undefined, busy: true }));
+    ask(...args).then((answer) => set({ of: now, value: answer }), (caught: unknown) => set({ of: now, error: caught }));
+  };
+  return { busy, run, ...(of === now && { value, error }) };
+}
+
+/** Something that a button writes: whether it is under way, and the error with which it ended. */
 export function useAction<A extends unknown[]>(act: (...args: A) => Promise<unknown>) {
   const [busy, setBusy] = useState(false);
   const { writing, error, setError } = useWriting();

@@ -1,5 +1,5 @@
 /** The live stream: server-sent events read with fetch, which tells an ended session from a lost connection. */
-import { ApiError, type Api } from "./api.js";
+import { ApiError, type Api, within } from "./api.js";
 import type { Query } from "./hash.js";
 import type { EventRow } from "./wire.js";
 
@@ -38,6 +38,8 @@ export interface Listener {
 }
 
 const LONGEST_WAIT_S = 15;
+/** The service says something every ten seconds: after this time the connection is dead, whatever the browser knows of it. */
+const SILENCE_S = 30;
 
 /** A refusal of the service itself that stays one: a filter is wrong, or the session has ended. */
 const isFinal = (error: unknown): boolean =>
@@ -60,24 +62,31 @@ export async function follow(api: Api, query: Query, begin: () => Promise<string
     to.onState({ is: "connecting" });
     let why = "The connection was closed.";
     let seconds = Math.min(2 ** failures, LONGEST_WAIT_S);
+    const control = new AbortController(), end = () => control.abort();
+    const heard = <T>(answer: Promise<T>) => within(answer, "Nothing is heard from the service.", SILENCE_S);
+    signal.addEventListener("abort", end);
     try {
-      last ??= await begin();
-      const response = await api.request("GET", "stream", {
+      // Where there was no event yet, what came meanwhile is asked for as well.
+      last ||= await begin();
+      const response = await heard(api.request("GET", "stream", {
         query,
-        signal,
+        signal: control.signal,
         headers: { accept: "text/event-stream", ...(last && { "last-event-id": last }) },
-      });
+      }));
       to.onState({ is: "open" });
       failures = 0;
       seconds = 1;
       const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
-      for (let read = await reader.read(); !read.done; read = await reader.read()) take(read.value);
+      for (let read = await heard(reader.read()); !read.done; read = await heard(reader.read())) take(read.value);
       take("\n\n");
     } catch (error) {
       if (signal.aborted) return;
       if (isFinal(error)) throw error;
       why = error instanceof Error ? error.message : String(error);
       if (error instanceof ApiError) seconds = Math.max(seconds, error.retryAfter);
+    } finally {
+      end();
+      signal.removeEventListener("abort", end);
     }
     failures += 1;
     for (; seconds > 0 && !signal.aborted; seconds -= 1) {

@@ -1,8 +1,7 @@
 /** Weights that the labels of events suggest, beside those in force. They are tried in the editor, and saved there. */
 /** @jsxImportSource preact */
-import { useState } from "preact/hooks";
 import { count, many } from "./format.js";
-import { useAction, useConsole, useLink } from "./state.js";
+import { useAnswer, useConsole, useLink } from "./state.js";
 import { Button, Card, type Column, Problem, Table } from "./ui.js";
 import type { Quality, Suggestion } from "./wire.js";
 
@@ -39,10 +38,8 @@ const WEIGHTS: Column<Suggestion["weights"][number]>[] = [
 export function Suggested({ platform, onTry }: { platform: string; onTry: (weights: Record<string, number>) => void }) {
   const { api, environment } = useConsole();
   const audience = environment === "production" ? "live" : "test";
-  const [last, setLast] = useState<{ audience: string; found: Suggestion }>();
-  const ask = useAction(async () =>
-    setLast({ audience, found: await api.manage<Suggestion>("GET", `risk-weights/${platform}/suggestion`, undefined, { environment: audience }) }));
-  const found = last?.audience === audience ? last.found : undefined;
+  const ask = useAnswer(audience, () => api.manage<Suggestion>("GET", `risk-weights/${platform}/suggestion`, undefined, { environment: audience }));
+  const found = ask.value;
   return (
     <Card title="What your labels suggest" actions={<Button kind="small" busy={ask.busy} onClick={ask.run}>{found ? "Look again" : "Suggest weights"}</Button>}>
       {ask.busy && <p class="quiet" role="status">Fitting weights to the labels …</p>}

@@ -6,7 +6,7 @@ import { colored } from "../parts/identity.js";
 import type { Fired, VisitRow } from "../parts/wire.js";
 import { ApiError } from "./api.js";
 import { capital, count, moment, share, utc, words } from "./format.js";
-import { type Loaded, roleOf, useAdmin, useConsole, useDeveloper, useLink, useMayJudge } from "./state.js";
+import { type Loaded, roleOf, useAction, useAdmin, useConsole, useDeveloper, useLink, useMayJudge } from "./state.js";
 
 export type Content = ComponentChildren;
 
@@ -286,7 +286,10 @@ export function Choice({ value, options, onPick, name }: {
   );
 }
 
-/** A modal dialog with a form. Escape and Cancel close it; the focus returns to where it was. One with a draft asks before it is dropped. */
+/**
+ * A modal dialog with a form. Escape and Cancel close it; the focus returns to where it was. One with a draft asks before it is dropped.
+ * The focus never leaves it, as it would with a button that is disabled: keys would be those of the screen behind.
+ */
 export function Dialog({ title, children, onClose: leave, submit, onSubmit, danger, disabled, hasDraft }: {
   title: string;
   children: Content;
@@ -298,8 +301,8 @@ export function Dialog({ title, children, onClose: leave, submit, onSubmit, dang
   disabled?: boolean;
 }) {
   const place = useRef<HTMLDialogElement>(null);
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>();
+  // One that is closed meanwhile goes on: what it writes is said in passing.
+  const { busy, error, run } = useAction(async (values: FormData) => onSubmit?.(values));
   const [asks, setAsks] = useState(false);
   const onClose = () => (hasDraft ? setAsks(true) : leave());
   // The browser would close it at the second Escape, whatever is said to the first. What is on top has taken its own.
@@ -315,17 +318,15 @@ export function Dialog({ title, children, onClose: leave, submit, onSubmit, dang
     dialog?.showModal();
     return () => dialog?.close();
   }, []);
-  const send = async (event: SubmitEvent) => {
+  // An error is at the end of what may be longer than the window.
+  useLayoutEffect(() => {
+    if (error) place.current!.scrollTo(0, 9999);
+  }, [error]);
+  const send = (event: SubmitEvent) => {
     event.preventDefault();
+    if (busy) return;
     if (!onSubmit) return onClose();
-    setBusy(true);
-    setError(undefined);
-    try {
-      await onSubmit(new FormData(event.currentTarget as HTMLFormElement));
-    } catch (caught) {
-      setError(caught);
-    }
-    setBusy(false);
+    void run(new FormData(event.currentTarget as HTMLFormElement));
   };
   return (
     <dialog ref={place} aria-labelledby="dialog" onKeyDown={key} onCancel={(event) => { event.preventDefault(); onClose(); }}>
@@ -335,7 +336,7 @@ export function Dialog({ title, children, onClose: leave, submit, onSubmit, dang
         <Problem error={error} />
         {asks && <Dropping onStay={() => setAsks(false)} onLeave={leave} />}
         <p class="buttons">
-          <button type="submit" class={danger ? "danger" : "primary"} disabled={busy || disabled}>{submit ?? "Done"}</button>
+          <button type="submit" class={danger ? "danger" : "primary"} aria-disabled={busy} disabled={disabled}>{submit ?? "Done"}</button>
           {onSubmit && <button type="button" onClick={onClose}>Cancel</button>}
         </p>
       </form>
@@ -379,5 +380,9 @@ export function Secret({ title, secret, children, onClose }: { title: string; se
 }
 
 /** More rows of a list, below those that are shown. A button that is disabled would lose the focus, and the place in the list. */
-export const More = ({ show, busy, onMore, children = "Show older" }: { show: boolean; busy: boolean; onMore: () => void; children?: Content }) =>
-  show ? <p class="buttons"><button type="button" aria-disabled={busy} onClick={() => busy || onMore()}>{children}</button></p> : null;
+export const More = ({ show, busy, error, onMore, children = "Show older" }: { show: boolean; busy: boolean; error?: unknown; onMore: () => void; children?: Content }) => (
+  <>
+    <Problem error={error} retry={onMore} />
+    {show && <p class="buttons"><button type="button" aria-disabled={busy} onClick={() => busy || onMore()}>{children}</button></p>}
+  </>
+);

@@ -1,12 +1,10 @@
 /** Visitors and accounts: by when they were seen, or by what they have most of; and visitors seen with a tag or at an address. */
 /** @jsxImportSource preact */
-import { useEffect, useState } from "preact/hooks";
 import { client, Place } from "./eventlist.js";
 import { FilterBar } from "./filterbar.js";
 import { many, upTo64 } from "./format.js";
-import { usePages } from "./lists.js";
 import { SavedViews } from "./saved.js";
-import { useAction, useConsole, useQuery } from "./state.js";
+import { useAnswer, useConsole, usePages, useQuery } from "./state.js";
 import { AccountLink, Button, Choice, type Column, Decided, Field, More, Problem, Rebuilt, Show, Table, Time, Verdict, VisitorLink } from "./ui.js";
 import type { LookedAt, Page, SubjectRow, VisitorRow } from "./wire.js";
 
@@ -89,9 +87,7 @@ function Subjects({ listed }: { listed: Listed }) {
   );
   const one = listed === "visitors" ? "visitor" : "account";
   // Of all that fit each is looked at, which takes a second or two: only who asks for it waits.
-  const [fitting, setFitting] = useState<LookedAt>();
-  const counting = useAction(async () => setFitting((await api.get<Found>(`seen-${listed}`, { environment, limit: 1, ...asked, sort: "score" })).looked_at));
-  useEffect(() => setFitting(undefined), [environment, JSON.stringify(asked)]);
+  const counting = useAnswer([environment, asked], () => api.get<Found>(`seen-${listed}`, { environment, limit: 1, ...asked, sort: "score" }));
   return (
     <>
       <FilterBar names={names}>
@@ -99,7 +95,7 @@ function Subjects({ listed }: { listed: Listed }) {
         <SavedViews />
       </FilterBar>
       <Show of={loaded}>{({ rows, cursor }) => {
-        const { looked_at: lookedAt = fitting, counted_since: since } = rows[0]?.page ?? {};
+        const { looked_at: lookedAt = counting.value?.looked_at, counted_since: since } = rows[0]?.page ?? {};
         return (
           <>
             <Table
@@ -111,10 +107,9 @@ function Subjects({ listed }: { listed: Listed }) {
               sorting={{ by: sort || "last_seen", sort: (by) => change({ sort: by === "last_seen" ? undefined : by }) }}
               empty={<p>{cursor !== undefined ? `None of the newest ${one}s match. Look further back.` : `No ${one} in ${environment} matches in the last 30 days. ${listed === "accounts" ? "Send account_id with an identification to see accounts here. " : ""}Clear a filter, or choose another environment above.`}</p>}
             />
-            <p class="quiet">Counts cover 30 days; 64+ means 64 or more.{lookedAt && ` The first ${rows.length} of ${lookedAt.subjects} that match`}{lookedAt && !lookedAt.is_complete && lookedAt.since && <>, of the newest 10,000 events, since <Time at={lookedAt.since} /></>}{lookedAt && "."}{!lookedAt && cursor === undefined && rows.length > 0 && ` ${many(rows.length, one)} in all.`} {!lookedAt && cursor !== undefined && <Button kind="small" busy={counting.busy} onClick={() => counting.run()}>Count all matches</Button>}<Rebuilt since={since} /></p>
+            <p class="quiet">Counts cover 30 days; 64+ means 64 or more.{lookedAt && ` The first ${rows.length} of ${lookedAt.subjects} that match`}{lookedAt && !lookedAt.is_complete && lookedAt.since && <>, of the newest 10,000 events, since <Time at={lookedAt.since} /></>}{lookedAt && "."}{!lookedAt && cursor === undefined && rows.length > 0 && ` ${many(rows.length, one)} in all.`} {!lookedAt && cursor !== undefined && <Button kind="small" busy={counting.busy} onClick={counting.run}>Count all matches</Button>}<Rebuilt since={since} /></p>
             <Problem error={counting.error} />
-            <Problem error={error} retry={more} />
-            <More show={cursor !== undefined} busy={busy} onMore={more}>Show more</More>
+            <More show={cursor !== undefined} busy={busy} error={error} onMore={more}>Show more</More>
           </>
         );
       }}</Show>
@@ -152,8 +147,7 @@ function SeenWith() {
       <Show of={loaded}>{({ rows, cursor }) => (
         <>
           <Table name="Visitors" columns={[...COLUMNS, matching(tag ? "With this tag" : "At this address")]} rows={rows} keyOf={(row) => row.visitor_id} empty={<p>No visitor was seen with this in {environment}. Choose another environment above, or clear the filter.</p>} />
-          <Problem error={error} retry={more} />
-          <More show={cursor !== undefined} busy={busy} onMore={more}>Show more</More>
+          <More show={cursor !== undefined} busy={busy} error={error} onMore={more}>Show more</More>
         </>
       )}</Show>
     </>

@@ -4,8 +4,7 @@ import { useState } from "preact/hooks";
 import { Attempts } from "./attempts.js";
 import { Filters } from "./filterbar.js";
 import { count, many } from "./format.js";
-import { usePages } from "./lists.js";
-import { useConsole, useLoad, useQuery } from "./state.js";
+import { useAction, useConsole, useLoad, usePages, useQuery } from "./state.js";
 import { Button, Card, Choice, Confirm, Copy, Dialog, Facts, Field, Id, More, Problem, Secret, Show, Time } from "./ui.js";
 import type { Attempt, Endpoint, Page } from "./wire.js";
 
@@ -47,12 +46,11 @@ export function Webhooks() {
         <Show of={attempts.loaded}>{({ rows, cursor }) => (
           <>
             <Attempts rows={rows} empty={cursor !== undefined ? "None of the newest attempts match. Look further back." : endpoint ? "No delivery to this endpoint in the last 30 days. Send it a test, or clear the filter." : "No delivery in the last 30 days. Send a test to an endpoint to see one."} />
-            <Problem error={attempts.error} retry={attempts.more} />
-            <More show={cursor !== undefined} busy={attempts.busy} onMore={attempts.more} />
+            <More show={cursor !== undefined} busy={attempts.busy} error={attempts.error} onMore={attempts.more} />
           </>
         )}</Show>
       </Card>
-      {open && <Opened open={open} onClose={() => setOpen(undefined)} onDone={done} />}
+      {open && <Opened open={open} onClose={() => done()} onDone={done} />}
     </>
   );
 }
@@ -74,9 +72,12 @@ function EndpointCard({ endpoint, onOpen, onChanged }: { endpoint: Endpoint; onO
   const { api, notify } = useConsole();
   const path = `webhooks/${endpoint.id}`;
   const signed = endpoint.format === "json";
-  const act = (method: string, to: string, body: unknown, said: string) =>
-    api.manage(method, to, body).then(() => { notify(said); onChanged(); }, (error: Error) => notify(error.message));
-  const pause = (paused: boolean, said: string) => () => act("PATCH", path, { paused }, said);
+  const act = useAction(async (method: string, to: string, body: unknown, said: string) => {
+    await api.manage(method, to, body);
+    notify(said);
+    onChanged();
+  });
+  const pause = (paused: boolean, said: string) => () => act.run("PATCH", path, { paused }, said);
   const named = (action: string) => `${action} ${endpoint.url}`;
   return (
     <Card title={endpoint.description || "Endpoint"} actions={<span class={`badge ${TONES[endpoint.status]}`}>{endpoint.status}</span>}>
@@ -94,15 +95,16 @@ function EndpointCard({ endpoint, onOpen, onChanged }: { endpoint: Endpoint; onO
         ["Id", <Id what="the endpoint's id">{endpoint.id}</Id>],
       ]} />
       <p class="buttons">
-        <Button developer name={named("Test")} onClick={() => act("POST", `${path}/test`, undefined, "A test is on its way. Refresh the attempts to see it.")}>Test</Button>
-        {endpoint.status === "failing" && <Button developer name={named("Recover")} onClick={pause(false, "The endpoint is active again.")}>Recover</Button>}
+        <Button developer busy={act.busy} name={named("Test")} onClick={() => act.run("POST", `${path}/test`, undefined, "A test is on its way. Refresh the attempts to see it.")}>Test</Button>
+        {endpoint.status === "failing" && <Button developer busy={act.busy} name={named("Recover")} onClick={pause(false, "The endpoint is active again.")}>Recover</Button>}
         {endpoint.status === "paused"
-          ? <Button developer name={named("Resume")} onClick={pause(false, "Resumed: waiting deliveries are sent now.")}>Resume</Button>
-          : <Button developer name={named("Pause")} onClick={pause(true, "Paused: no new deliveries are queued.")}>Pause</Button>}
+          ? <Button developer busy={act.busy} name={named("Resume")} onClick={pause(false, "Resumed: waiting deliveries are sent now.")}>Resume</Button>
+          : <Button developer busy={act.busy} name={named("Pause")} onClick={pause(true, "Paused: no new deliveries are queued.")}>Pause</Button>}
         {signed && <Button developer name={named("Rotate secret of")} onClick={() => onOpen({ is: "rotate", endpoint })}>Rotate secret</Button>}
         <Button developer name={named("Edit")} onClick={() => onOpen({ is: "edit", endpoint })}>Edit</Button>
         <Button developer kind="danger" name={named("Delete")} onClick={() => onOpen({ is: "delete", endpoint })}>Delete</Button>
       </p>
+      <Problem error={act.error} />
     </Card>
   );
 }

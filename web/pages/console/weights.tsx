@@ -1,9 +1,9 @@
 /** Weights: what each signal adds to a score, tried on past events before it is saved. */
 /** @jsxImportSource preact */
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ApiError } from "./api.js";
 import { capital, count, many, share, words } from "./format.js";
-import { useAction, useConsole, useLink, useLoad, useQuery } from "./state.js";
+import { useAction, useAnswer, useConsole, useLink, useLoad, useQuery } from "./state.js";
 import { Suggested } from "./suggestion.js";
 import { AdminNote, Button, Card, Choice, type Column, Confirm, Field, Problem, Show, Table, Time } from "./ui.js";
 import type { Key, PlatformWeights, Preview, RiskWeights, SignalInfo } from "./wire.js";
@@ -39,10 +39,6 @@ export function Weights() {
   const key = query.key_id;
   const path = key ? `sdk-keys/${key}/risk-weights` : "risk-weights";
   const keys = useLoad(async () => (await api.manage<{ keys: Key[] }>("GET", "sdk-keys")).keys.filter((one) => one.status === "active"), []);
-  const loaded = useLoad(async () => {
-    const [weights, { signals }] = await Promise.all([api.manage<RiskWeights>("GET", path), api.manage<{ signals: SignalInfo[] }>("GET", "risk-signals")]);
-    return { weights, signals };
-  }, [path]);
   return (
     <>
       <form class="filters" aria-label="Which weights" onSubmit={(event) => event.preventDefault()}>
@@ -52,11 +48,23 @@ export function Weights() {
         </Field>
       </form>
       <AdminNote what="You may preview changes; saving them" />
-      <Show of={loaded}>{({ weights, signals }) => {
-        const saved = weights.platforms.find((one) => one.platform === platform);
-        return saved && <Editor key={`${path} ${platform}`} path={`${path}/${platform}`} saved={saved} most={weights.max_weight} signals={signals} onSaved={(next) => loaded.set({ weights: next, signals })} onReload={loaded.reload} />;
-      }}</Show>
+      <Of key={path} path={path} platform={platform} />
     </>
+  );
+}
+
+/** The weights of the organization, or of one key. While they are loaded, those of another are not shown: they would be saved as these. */
+function Of({ path, platform }: { path: string; platform: string }) {
+  const { api } = useConsole();
+  const loaded = useLoad(async () => {
+    const [weights, { signals }] = await Promise.all([api.manage<RiskWeights>("GET", path), api.manage<{ signals: SignalInfo[] }>("GET", "risk-signals")]);
+    return { weights, signals };
+  }, []);
+  return (
+    <Show of={loaded}>{({ weights, signals }) => {
+      const saved = weights.platforms.find((one) => one.platform === platform);
+      return saved && <Editor key={platform} path={`${path}/${platform}`} saved={saved} most={weights.max_weight} signals={signals} onSaved={(next) => loaded.set({ weights: next, signals })} onReload={loaded.reload} />;
+    }}</Show>
   );
 }
 
@@ -76,22 +84,14 @@ function Editor({ path, saved, most, signals, onSaved, onReload }: {
     show(next);
   };
   const form = useRef<HTMLFormElement>(null);
-  const [preview, setPreview] = useState<Preview>();
   const [asks, setAsks] = useState(false);
   const changes = differing(draft, saved);
-  const edit = (next: Partial<Draft>) => {
-    setDraft({ ...draft, ...next });
-    setPreview(undefined);
-  };
-  useEffect(() => setPreview(undefined), [environment]);
-  const look = useAction(async () => {
-    const asked = { platform: saved.platform, environment, ...(query.key_id && { key_id: query.key_id }), ...changes };
-    setPreview(await api.call<Preview>("POST", "weights/preview", { body: asked }));
-  });
+  const edit = (next: Partial<Draft>) => setDraft({ ...draft, ...next });
+  const asked = { platform: saved.platform, environment, ...(query.key_id && { key_id: query.key_id }), ...changes };
+  const look = useAnswer([asked, saved.revision], () => api.call<Preview>("POST", "weights/preview", { body: asked }));
   const save = useAction(async () => {
     onSaved(await api.manage<RiskWeights>("PUT", path, { ...changes, revision: saved.revision }));
     setDraft(EMPTY);
-    setPreview(undefined);
     notify("The weights are saved, and in force from the next identification on.");
   });
   const restore = async () => {
@@ -116,8 +116,9 @@ function Editor({ path, saved, most, signals, onSaved, onReload }: {
     },
   ];
   const groups = [...new Set(saved.signals.map((name) => signals.find((one) => one.name === name)?.group ?? "other"))];
+  // What is edited while it is saved would be neither saved nor kept.
   return (
-    <form ref={form} onSubmit={(event) => { event.preventDefault(); void look.run(); }}>
+    <form ref={form} onSubmit={(event) => { event.preventDefault(); look.run(); }} inert={save.busy}>
       <p class="summary">
         <span>{saved.stored ? `Revision ${saved.revision}` : `Not customized: ${parent} apply`}</span>
         {saved.updated_at && <span>saved <Time at={saved.updated_at} /></span>}
@@ -139,15 +140,15 @@ function Editor({ path, saved, most, signals, onSaved, onReload }: {
           <span role="status">{size(changes) === 0 ? "No change yet." : many(size(changes), "unsaved change")}</span>
           <Button kind="primary" busy={look.busy} disabled={size(changes) === 0}>Preview</Button>
           <Button admin kind="primary" busy={save.busy} disabled={size(changes) === 0} onClick={() => form.current?.reportValidity() && save.run()}>Save</Button>
-          <Button disabled={size(changes) === 0} onClick={() => { setDraft(EMPTY); setPreview(undefined); }}>Discard</Button>
+          <Button disabled={size(changes) === 0} onClick={() => setDraft(EMPTY)}>Discard</Button>
           <Button admin kind="danger" disabled={!saved.stored} onClick={() => setAsks(true)}>Restore …</Button>
         </p>
         {isConflict
           ? <div class="problem" role="alert"><p>Somebody else has saved these weights since you opened them. Load theirs: your changes stay on top.</p>
-              <button type="button" onClick={() => { save.setError(undefined); setPreview(undefined); onReload(); }}>Load theirs, keep my changes</button></div>
+              <button type="button" onClick={() => { save.setError(undefined); onReload(); }}>Load theirs, keep my changes</button></div>
           : <Problem error={save.error ?? look.error} />}
       </div>
-      {preview && <Effect preview={preview} />}
+      {look.value && <Effect preview={look.value} />}
       {query.key_id
         ? <p class="quiet">Labels suggest weights for the organization, not for one key.</p>
         : <Suggested key={saved.revision} platform={saved.platform} onTry={(weights) => { edit({ weights: { ...draft.weights, ...weights } }); notify("The suggested weights are in the editor. Preview them; nothing is saved."); }} />}

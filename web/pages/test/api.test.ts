@@ -10,6 +10,34 @@ it("says what to do about a response that was cut off", async () => {
   await expect(api.get("events")).rejects.toThrow("The response was cut off on its way. Try again.");
 });
 
+it("ends no session for what was refused to the one before it", async () => {
+  const ended = vi.fn(), refusing = new Api(ended);
+  answer("{}", { status: 401 });
+  await refusing.get("events").catch(() => undefined);
+  expect(ended).toHaveBeenCalledTimes(1);
+  const late = refusing.get("events").catch(() => undefined);
+  refusing.sessions += 1;
+  await late;
+  expect(ended).toHaveBeenCalledTimes(1);
+});
+
+it("says of what was written that it is done, or may be, where the answer is lost", async () => {
+  answer('{"key":', { status: 201 });
+  await expect(api.manage("POST", "sdk-keys", {})).rejects.toThrow("The response was cut off on its way. It is done: load the page again.");
+  vi.stubGlobal("fetch", () => Promise.reject(new TypeError("Failed to fetch")));
+  await expect(api.manage("POST", "sdk-keys", {})).rejects.toThrow("it may be done: look before you try again");
+  for (const read of [api.get("events"), api.manage("POST", "rules/preview", {}), api.call("POST", "session", {})]) await expect(read).rejects.toThrow("cannot be reached");
+});
+
+it("takes a line that is silent for a minute for dead", async () => {
+  vi.useFakeTimers();
+  vi.stubGlobal("fetch", () => new Promise(() => undefined));
+  const said = Promise.all(["GET", "POST"].map((method) => api.call(method, "views").catch((error: Error) => error.message)));
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(await said).toEqual([expect.stringContaining("cannot be reached"), expect.stringContaining("it may be done")]);
+  vi.useRealTimers();
+});
+
 it("names the seconds to wait, since no header is shown", async () => {
   const error = { code: "rate_limited", message: "Too many. Wait for the seconds in Retry-After." };
   answer(JSON.stringify({ error }), { status: 429, headers: { "retry-after": "7" } });

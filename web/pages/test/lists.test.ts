@@ -2,7 +2,7 @@
 import { h, render } from "preact";
 import { act } from "preact/test-utils";
 import { expect, it, vi } from "vitest";
-import { usePages } from "../console/lists.js";
+import { usePages } from "../console/state.js";
 import { More } from "../console/ui.js";
 
 type Answer = { rows: string[]; next_cursor?: string };

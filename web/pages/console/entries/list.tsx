@@ -3,9 +3,8 @@
 import { useState } from "preact/hooks";
 import { FilterBar } from "../filterbar.js";
 import { count, country, many } from "../format.js";
-import { usePages } from "../lists.js";
 import { NoEffect, standingOf } from "../standing.js";
-import { useAction, useConsole, useLink, useLoad } from "../state.js";
+import { useAction, useConsole, useLink, useLoad, usePages } from "../state.js";
 import { AccountLink, Button, type Column, Confirm, Dialog, Field, Id, More, Problem, Show, Table, Time, useSelection, VisitorLink } from "../ui.js";
 import type { Entry, Page, StoredList, Total } from "../wire.js";
 import { inParts, type NewEntry, pasted, type Table as Read, tableOf } from "./csv.js";
@@ -35,11 +34,15 @@ function Shown({ list, onChanged }: { list: StoredList; onChanged: () => void })
   const counted = useLoad(async (signal) => (query.q ? api.get<Total>(`${path}/count`, { q: query.q }, signal) : undefined), [list.id, query.q]).value;
   const rows = loaded.value?.rows ?? [];
   const selection = useSelection(rows.map(({ value }) => value));
-  const done = (said: string) => {
+  // Whatever came of it: where it failed, a part may be done.
+  const close = () => {
     setOpen(undefined);
-    notify(said);
     loaded.reload();
     onChanged();
+  };
+  const done = (said: string) => {
+    close();
+    notify(said);
   };
   /** In requests of a thousand: what was added before one that is refused stays, and the error says how many. */
   const add = async (entries: NewEntry[]) => {
@@ -86,19 +89,18 @@ function Shown({ list, onChanged }: { list: StoredList; onChanged: () => void })
       <Show of={loaded}>{({ rows: entries, cursor }) => (
         <>
           <Table name={`Entries of ${list.name}`} columns={columns} rows={entries} keyOf={({ value }) => value} selection={selection} empty={<p>{query.q ? "No entry begins with this." : "No entry yet."}</p>} />
-          <Problem error={error} retry={more} />
-          <More show={cursor !== undefined} busy={busy} onMore={more}>Show more</More>
+          <More show={cursor !== undefined} busy={busy} error={error} onMore={more}>Show more</More>
         </>
       )}</Show>
-      {open === "add" && <Add kind={list.kind} onClose={() => setOpen(undefined)} onAdd={add} />}
-      {open === "import" && <Import kind={list.kind} onClose={() => setOpen(undefined)} onAdd={add} />}
+      {open === "add" && <Add kind={list.kind} onClose={close} onAdd={add} />}
+      {open === "import" && <Import kind={list.kind} onClose={close} onAdd={add} />}
       {open === "rename" && (
-        <Dialog title={`Rename ${list.name}`} submit="Rename" onClose={() => setOpen(undefined)} onSubmit={async (values) => { await api.manage("PATCH", path, { name: String(values.get("name")).trim() }); done("Renamed."); }}>
+        <Dialog title={`Rename ${list.name}`} submit="Rename" onClose={close} onSubmit={async (values) => { await api.manage("PATCH", path, { name: String(values.get("name")).trim() }); done("Renamed."); }}>
           <Field label="Name" hint="Small letters, digits and underscores. A list that a rule uses cannot be renamed."><input name="name" required pattern="[a-z][a-z0-9_]{0,47}" defaultValue={list.name} /></Field>
         </Dialog>
       )}
       {open === "delete" && (
-        <Confirm title={`Delete ${list.name}?`} submit="Delete" onClose={() => setOpen(undefined)} onConfirm={async () => { await api.manage("DELETE", path); notify("The list is deleted."); location.hash = link("lists"); }}>
+        <Confirm title={`Delete ${list.name}?`} submit="Delete" onClose={close} onConfirm={async () => { await api.manage("DELETE", path); notify("The list is deleted."); location.hash = link("lists"); }}>
           <p>With its {many(list.entries, "entry", "entries")}. It cannot be undone. Lists that a rule uses and the six built-in lists cannot be deleted.</p>
         </Confirm>
       )}

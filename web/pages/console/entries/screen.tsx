@@ -31,7 +31,7 @@ export function Lists() {
         <Show of={lists}>{(rows) => <Table name="Lists" columns={columns} rows={rows} keyOf={(list) => list.id} />}</Show>
       </Card>
       {isMaking && (
-        <Dialog title="Make a list" submit="Make" onClose={() => setMaking(false)} onSubmit={async (values) => {
+        <Dialog title="Make a list" submit="Make" onClose={() => { setMaking(false); lists.reload(); }} onSubmit={async (values) => {
           const made = await api.manage<StoredList>("POST", "lists", { name: String(values.get("name")).trim(), kind: values.get("kind") });
           notify("The list is created. Use it in a rule.");
           location.hash = link("lists", made.id);

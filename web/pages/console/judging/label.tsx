@@ -5,7 +5,7 @@ import { words } from "../format.js";
 import { useAction, useConsole } from "../state.js";
 import { Button, Choice, Dialog, Field, LabelBadge, Problem } from "../ui.js";
 import type { EventRow, Label } from "../wire.js";
-import { REASONS } from "./queue.js";
+import { WHY } from "./queue.js";
 
 
 /** The label of one event, and what changes it. */
@@ -20,7 +20,7 @@ export function EventLabel({ event, onChanged }: { event: Pick<EventRow, "reques
     <>
       <div class="standing">
         <span>Label: {event.label ? <><LabelBadge label={event.label} /> {event.label_reason && words(event.label_reason)}</> : <span class="quiet">none</span>}</span>
-        <label>Reason <Choice value={reason} options={[["", "none"], ...REASONS.map((one): [string, string] => [one, words(one)])]} onPick={setReason} /></label>
+        <label>Reason <Choice value={reason} options={WHY} onPick={setReason} /></label>
         <span class="buttons">
           <Button judge kind="small danger" busy={set.busy} onClick={() => set.run("fraud")}>Fraud</Button>
           <Button judge kind="small" busy={set.busy} onClick={() => set.run("legitimate")}>Legitimate</Button>
@@ -51,7 +51,7 @@ export function LabelMany({ rows, onClose, onDone }: { rows: EventRow[]; onClose
       onDone();
     }}>
       <Field label="Label"><Choice name="label" value="fraud" options={["fraud", "legitimate", ["", "none: remove it"]]} /></Field>
-      <Field label="Reason"><Choice name="reason" value="" options={[["", "none"], ...REASONS.map((one): [string, string] => [one, words(one)])]} /></Field>
+      <Field label="Reason"><Choice name="reason" value="" options={WHY} /></Field>
     </Dialog>
   );
 }

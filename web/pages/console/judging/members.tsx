@@ -1,8 +1,8 @@
 /** Members: who signs in to the console, and what each may do. */
 /** @jsxImportSource preact */
 import { useState } from "preact/hooks";
-import { useAdmin, useConsole, useLoad } from "../state.js";
-import { AdminNote, Button, Choice, type Column, Confirm, Copy, Dialog, Field, Show, Table, Time } from "../ui.js";
+import { useAction, useAdmin, useConsole, useLoad } from "../state.js";
+import { AdminNote, Button, Choice, type Column, Confirm, Copy, Dialog, Field, Problem, Show, Table, Time } from "../ui.js";
 import type { Member, Role } from "../wire.js";
 
 const ROLES: [Role, string][] = [
@@ -26,11 +26,17 @@ function All() {
   const { api, session, notify } = useConsole();
   const [open, setOpen] = useState<Open>();
   const members = useLoad(async () => (await api.manage<{ members: Member[] }>("GET", "members")).members, []);
-  const act = (what: () => Promise<unknown>, said: string) => what().then(() => { notify(said); members.reload(); }, (error: Error) => notify(error.message));
   const done = (next?: Open) => {
     setOpen(next);
     members.reload();
   };
+  const act = useAction((what: () => Promise<void>) => what());
+  const invite = (member: Member) => act.run(async () => done(linked(await api.manage<Invited>("POST", `members/${member.id}/invitation`))));
+  const suspend = (member: Member, status: Member["status"]) => act.run(async () => {
+    await api.manage("PATCH", `members/${member.id}`, { status });
+    notify(status === "active" ? "May sign in again." : "Suspended: signed out everywhere.");
+    members.reload();
+  });
   const linked = ({ member, invitation_url: url, expires_at: until }: Invited): Open => ({ is: "link", member, url, until });
   const columns: Column<Member>[] = [
     { head: "Name", cell: (member) => <><strong>{member.name}</strong><br /><span class="quiet">{member.email}</span></> },
@@ -42,8 +48,8 @@ function All() {
       cell: (member) => (
         <div class="buttons">
           <Button admin kind="small" name={`Change the role of ${member.name}`} onClick={() => setOpen({ is: "role", member })}>Role</Button>
-          {member.status !== "suspended" && <Button admin kind="small" name={`New link for ${member.name}`} onClick={() => api.manage<Invited>("POST", `members/${member.id}/invitation`).then((made) => done(linked(made)), (error: Error) => notify(error.message))}>New link</Button>}
-          {member.status !== "invited" && <Button admin kind="small" name={`${member.status === "suspended" ? "Let in" : "Suspend"} ${member.name}`} onClick={() => act(() => api.manage("PATCH", `members/${member.id}`, { status: member.status === "suspended" ? "active" : "suspended" }), member.status === "suspended" ? "May sign in again." : "Suspended: signed out everywhere.")}>{member.status === "suspended" ? "Let in" : "Suspend"}</Button>}
+          {member.status !== "suspended" && <Button admin kind="small" busy={act.busy} name={`New link for ${member.name}`} onClick={() => invite(member)}>New link</Button>}
+          {member.status !== "invited" && <Button admin kind="small" busy={act.busy} name={`${member.status === "suspended" ? "Let in" : "Suspend"} ${member.name}`} onClick={() => suspend(member, member.status === "suspended" ? "active" : "suspended")}>{member.status === "suspended" ? "Let in" : "Suspend"}</Button>}
           <Button admin kind="small danger" name={`Remove ${member.name}`} onClick={() => setOpen({ is: "remove", member })}>Remove</Button>
         </div>
       ),
@@ -52,9 +58,10 @@ function All() {
   return (
     <>
       <p class="buttons lone"><Button admin kind="primary" onClick={() => setOpen({ is: "invite" })}>Invite a member</Button></p>
+      <Problem error={act.error} />
       <Show of={members}>{(rows) => <Table name="Members" columns={columns} rows={rows} keyOf={(member) => member.id} rowClass={(member) => (member.id === session.member?.id ? "own" : "")} empty={<p>No member yet. Invite the first one.</p>} />}</Show>
       {open?.is === "invite" && (
-        <Dialog title="Invite a member" submit="Invite" onClose={() => setOpen(undefined)} onSubmit={async (form) => {
+        <Dialog title="Invite a member" submit="Invite" onClose={() => done()} onSubmit={async (form) => {
           done(linked(await api.manage<Invited>("POST", "members", { email: String(form.get("email")).trim(), name: String(form.get("name")).trim(), role: form.get("role") })));
         }}>
           <Field label="E-mail address" hint="No e-mail is sent: you pass on the link yourself."><input name="email" type="email" required maxLength={254} autocomplete="off" /></Field>
@@ -63,13 +70,13 @@ function All() {
         </Dialog>
       )}
       {open?.is === "link" && (
-        <Dialog title={`The link for ${open.member.name}`} submit="I have it" onClose={() => setOpen(undefined)}>
+        <Dialog title={`The link for ${open.member.name}`} submit="I have it" onClose={() => done()}>
           <p>Send it over a channel that you trust. It works once, until <Time at={open.until} />, and is not shown again.{open.member.status === "active" && " With it this member chooses a new password and sets up one-time codes again; until then the present ones stay valid."}</p>
           <p class="secret"><code>{open.url}</code> <Copy text={open.url} what="the link" /></p>
         </Dialog>
       )}
       {open?.is === "role" && (
-        <Dialog title={`Role of ${open.member.name}`} submit="Save" onClose={() => setOpen(undefined)} onSubmit={async (form) => {
+        <Dialog title={`Role of ${open.member.name}`} submit="Save" onClose={() => done()} onSubmit={async (form) => {
           await api.manage("PATCH", `members/${open.member.id}`, { role: form.get("role") });
           notify("The role is changed.");
           done();
@@ -78,7 +85,7 @@ function All() {
         </Dialog>
       )}
       {open?.is === "remove" && (
-        <Confirm title={`Remove ${open.member.name}?`} submit="Remove" onClose={() => setOpen(undefined)} onConfirm={async () => {
+        <Confirm title={`Remove ${open.member.name}?`} submit="Remove" onClose={() => done()} onConfirm={async () => {
           await api.manage("DELETE", `members/${open.member.id}`);
           notify("Removed, and signed out everywhere.");
           done();

@@ -19,10 +19,10 @@ export function Notes({ of, id }: { of: "visitors" | "accounts"; id: string }) {
   const path = `${of}/${encodeURIComponent(id)}/notes`;
   const loaded = useLoad(async () => (await api.manage<{ notes: Note[] }>("GET", path)).notes, [path]);
   const write = useAction(async () => {
-    const text = field.current?.value.trim() ?? "";
+    const area = field.current!, text = area.value.trim(); // it may be gone by then
     if (text === "") return;
     await api.manage("POST", path, { text });
-    field.current!.value = "";
+    area.value = "";
     loaded.reload();
   });
   const remove = useAction(async (note: string) => {
@@ -37,7 +37,7 @@ export function Notes({ of, id }: { of: "visitors" | "accounts"; id: string }) {
         ))}</ul>
       )}</Show>
       <form onSubmit={(event) => { event.preventDefault(); void write.run(); }}>
-        <label class="field"><span>A new note</span><textarea ref={field} rows={2} maxLength={2000} /></label>
+        <label class="field"><span>A new note</span><textarea ref={field} rows={2} maxLength={2000} readOnly={write.busy} /></label>
         <Problem error={write.error ?? remove.error} />
         <Button judge busy={write.busy}>Write</Button>
       </form>

@@ -1,4 +1,5 @@
 /** A queue of reviews: which one is next, and how many each rule has opened. */
+import { words } from "../format.js";
 import type { Review } from "../wire.js";
 
 /** The place of the one to be shown after `at` is gone from a queue that then has `length`: the same place, or the last. */
@@ -19,6 +20,8 @@ export const isWanted = ({ assignee }: Pick<Review, "assignee">, whose: string |
   !whose || (whose === "none" ? assignee === null : assignee === whose);
 
 export const REASONS = ["chargeback", "account_takeover", "multi_account", "promo_abuse", "bot", "scraping", "spam", "other"];
+/** As options to choose from. */
+export const WHY: [string, string][] = [["", "none"], ...REASONS.map((one): [string, string] => [one, words(one)])];
 
 export type Act = "next" | "previous" | "fraud" | "legitimate" | "note" | "block" | "take" | "undo" | { reason: string };
 const KEYS: Record<string, Act> = {

@@ -6,21 +6,20 @@ import { ApiError } from "../api.js";
 import { Decision } from "../decision.js";
 import { client, place as placeOf } from "../eventlist.js";
 import { Filters } from "../filterbar.js";
-import { many, total, words } from "../format.js";
+import { many, total } from "../format.js";
 import { Links } from "../links.js";
-import { usePages } from "../lists.js";
 import { NoEffect, put, standingOf } from "../standing.js";
-import { useAction, useConsole, useLink, useLoad, useMayJudge, useQuery, useWriting } from "../state.js";
+import { useAction, useConsole, useLink, useLoad, useMayJudge, usePages, useQuery, useWriting } from "../state.js";
 import { AccountLink, Button, Card, Choice, type Column, type Content, Dialog, Facts, Field, LabelBadge, More, Problem, Show, Table, Time, useSelection, Verdict, VisitorLink } from "../ui.js";
 import type { EventDetail, Label, ListStanding, Page, Review, Total } from "../wire.js";
 import { nameOf, type Person, takers, usePeople } from "./people.js";
-import { type Act, actOf, after, byRule, isWanted, REASONS } from "./queue.js";
+import { type Act, actOf, after, byRule, isWanted, WHY } from "./queue.js";
 
 const MAX_LOADED = 1000;
 const AT_ONCE = 200;
 
 export function Reviews() {
-  const { session, place: { query } } = useConsole();
+  const { session, environment, place: { query } } = useConsole();
   const change = useQuery();
   const people = usePeople();
   const whose: [string, string][] = [["", "everybody"], ["none", "nobody"], ...takers(people, session.member?.id, query.assignee === "none" ? undefined : query.assignee)];
@@ -30,12 +29,12 @@ export function Reviews() {
         <Field label="Reviews"><Choice value={query.state === "closed" || query.state === "list" ? query.state : ""} options={[["", "open, one by one"], ["list", "open, as a list"], ["closed", "closed"]]} onPick={(state) => change({ state, rule: undefined })} /></Field>
         <Field label="Assigned to"><Choice value={query.assignee ?? ""} options={whose} onPick={(assignee) => change({ assignee })} /></Field>
       </Filters>
-      {query.state === "closed" ? <Closed people={people} /> : <Queue people={people} />}
+      {query.state === "closed" ? <Closed people={people} /> : <Queue key={environment} people={people} />}
     </>
   );
 }
 
-/** All that are open, up to a thousand: the oldest waits longest, and is the first. */
+/** All that are open, up to a thousand: the oldest waits longest, and is the first. Those of another environment are not shown meanwhile. */
 function useQueue() {
   const { api, environment } = useConsole();
   return useLoad(async () => {
@@ -47,7 +46,7 @@ function useQueue() {
       cursor = page.next_cursor;
     } while (cursor !== undefined && found.length < MAX_LOADED);
     return { reviews: found.filter((review) => review.environment === environment).reverse(), isWhole: cursor === undefined };
-  }, [environment]);
+  }, []);
 }
 
 /** Reviews as they are after a change, by their ids; `null` for one that is gone. */
@@ -80,9 +79,9 @@ function Queue({ people }: { people: Person[] }) {
   );
 }
 
-/** Whether a key that was pressed is one of a text or a control. */
+/** Whether a key that was pressed is one of a text or a control, or of a dialog, wherever in it the focus is. */
 const isTyping = (target: EventTarget | null): boolean =>
-  target instanceof HTMLElement && (["INPUT", "SELECT", "TEXTAREA"].includes(target.tagName) || target.closest("dialog") !== null);
+  target instanceof HTMLElement && (["INPUT", "SELECT", "TEXTAREA"].includes(target.tagName) || document.querySelector("dialog[open]") !== null);
 
 interface Given {
   reviews: Review[];
@@ -100,15 +99,25 @@ interface Done {
 
 const isCode = (error: unknown, code: string): boolean => error instanceof ApiError && error.code === code;
 
-/** Requests one after the other, however fast they are asked for; a tab that is closed meanwhile asks first. */
+/**
+ * Requests about reviews, one after the other, however fast they are asked for; a tab that is closed meanwhile asks first. An error
+ * is said until its review is acted on again, or `again` returns to it: the next key is about another one. What `onFailed` returns
+ * brings back what was written for it.
+ */
 function useInTurn() {
   const { writing, error, setError } = useWriting();
   const [waiting, setWaiting] = useState(0);
-  const run = (request: () => Promise<unknown>, onFailed: (error: unknown) => void) => {
-    setWaiting((number) => number + 1);
+  const failed = useRef<{ of: Review; restore: (() => void) | void }>();
+  const again = () => {
     setError(undefined);
+    failed.current!.restore?.();
+    return failed.current!.of.id;
+  };
+  const run = (of: Review, request: () => Promise<unknown>, onFailed: (error: unknown) => (() => void) | void) => {
+    setWaiting((number) => number + 1);
+    if (failed.current?.of.id === of.id) setError(undefined);
     writing.last = writing.last.then(request).catch((caught: unknown) => {
-      onFailed(caught);
+      failed.current = { of, restore: onFailed(caught) };
       writing.fail(caught);
     }).then(() => setWaiting((number) => number - 1));
   };
@@ -118,22 +127,27 @@ function useInTurn() {
     addEventListener("beforeunload", ask);
     return () => removeEventListener("beforeunload", ask);
   }, [waiting > 0]);
-  return { run, waiting, error };
+  return { run, again, waiting, error };
 }
 
 function Work({ reviews, people, onChanged, empty }: Given & { empty: Content }) {
   const { api, session, notify } = useConsole();
   const mayJudge = useMayJudge();
   const inTurn = useInTurn();
-  // What keys have changed already, drawn or not: each key is about the review that the one before it has left.
-  const now = useRef({ at: 0, reason: "", gone: new Set<string>(), done: [] as Done[] }).current;
+  // What keys have changed already, drawn or not: each key is about the review that the one before it has left, and about none that
+  // comes back meanwhile. `shown` is its id; once that is gone, the one that took its place is meant.
+  const now = useRef({ at: 0, shown: "", reason: "", gone: new Set<string>(), done: [] as Done[] }).current;
   const [, draw] = useState(0);
   const note = useRef<HTMLTextAreaElement>(null);
   const heading = useRef<HTMLHeadingElement>(null);
   const drawn = useRef(reviews);
   drawn.current = reviews;
   const left = () => drawn.current.filter(({ id }) => !now.gone.has(id));
-  const current = () => left()[after(now.at, left().length)];
+  const current = () => {
+    const all = left(), found = all.find(({ id }) => id === now.shown) ?? all[after(now.at, all.length)];
+    Object.assign(now, { at: all.indexOf(found!), shown: found?.id });
+    return found;
+  };
   const [listed, setListed] = useState<{ of: string; list: ListStanding }>();
   const did = (said: string, undo: () => void): Done => {
     const done = { said, undo };
@@ -141,36 +155,45 @@ function Work({ reviews, people, onChanged, empty }: Given & { empty: Content })
     return done;
   };
   const forget = (done: Done) => { now.done = now.done.filter((one) => one !== done); };
+  // What was said of it before is not so.
+  const failed = (done: Done) => {
+    forget(done);
+    notify(`Not done: ${done.said}`);
+  };
   const close = (review: Review, label: Label) => {
     const text = note.current?.value.trim() ?? "", reason = now.reason;
     if (note.current) note.current.value = "";
-    const back = (again: Review = review) => {
+    const back = () => {
       now.gone.delete(review.id);
-      onChanged([[review.id, again]]);
-      now.at = Math.max(0, left().findIndex(({ id }) => id === review.id));
+      onChanged([[review.id, review]]);
     };
     now.gone.add(review.id);
     now.reason = "";
     onChanged([[review.id, null]]);
     const done = did(`Closed as ${label}.`, () => {
       back();
-      inTurn.run(async () => onChanged([[review.id, (await api.manage<{ review: Review }>("POST", `reviews/${review.id}/reopen`)).review]]), (error) => {
+      now.shown = review.id;
+      inTurn.run(review, async () => onChanged([[review.id, (await api.manage<{ review: Review }>("POST", `reviews/${review.id}/reopen`)).review]]), (error) => {
         if (!isCode(error, "review_open")) onChanged([[review.id, null]]);
       });
     });
     done.undone = `The review is open again. The label ${label} stays until you close it.`;
-    inTurn.run(() => api.manage("POST", `reviews/${review.id}/close`, { label, ...(reason && { label_reason: reason }), ...(text && { note: text }) }), (error) => {
-      forget(done);
-      if (!isCode(error, "review_closed")) back();
+    inTurn.run(review, () => api.manage("POST", `reviews/${review.id}/close`, { label, ...(reason && { label_reason: reason }), ...(text && { note: text }) }), (error) => {
+      failed(done);
+      if (isCode(error, "review_closed")) return;
+      back();
+      return () => {
+        now.reason = reason;
+        if (note.current) note.current.value ||= text;
+      };
     });
     notify(`Closed as ${label}. ${left().length > 0 ? "The next one is open." : "That was the last one."}`);
     heading.current?.focus();
   };
   const block = (review: Review) => {
     let back = async () => {};
-    const failed = () => forget(done);
-    const done = did("Blocked.", () => inTurn.run(async () => { await back(); setListed(undefined); }, () => now.done.push(done)));
-    inTurn.run(async () => {
+    const done = did("Blocked.", () => inTurn.run(review, async () => { await back(); setListed(undefined); }, () => void now.done.push(done)));
+    inTurn.run(review, async () => {
       const lists = await standingOf(api, review.environment, { kind: "visitor", value: review.visitor_id });
       const list = lists.find(({ name }) => name === "blocked_visitors")!;
       if (list.entry) {
@@ -181,13 +204,13 @@ function Work({ reviews, people, onChanged, empty }: Given & { empty: Content })
       done.said = list.reason ? `Added to ${list.name}.` : "Blocked.";
       setListed({ of: review.id, list });
       notify(`${list.reason ? "The visitor is added to blocked_visitors" : "The visitor is blocked from the next request on"}. The review stays open: judge it, too.`);
-    }, failed);
+    }, () => failed(done));
   };
   const own = session.member?.id;
   const assign = (review: Review, assignee: string | null) => {
-    const give = (to: string | null) => inTurn.run(async () => {
+    const give = (to: string | null) => inTurn.run(review, async () => {
       onChanged([[review.id, (await api.manage<{ review: Review }>("PATCH", `reviews/${review.id}`, { assignee: to })).review]]);
-    }, () => forget(done));
+    }, () => failed(done));
     const said = assignee === null ? "Assigned to nobody." : `Assigned to ${nameOf(assignee, people, own)}.`;
     const done = did(said, () => give(review.assignee));
     give(assignee);
@@ -200,8 +223,8 @@ function Work({ reviews, people, onChanged, empty }: Given & { empty: Content })
     notify(done.undone ?? `Undone: ${done.said}`);
   };
   const act = (wanted: Act) => {
-    const review = current(), most = left().length - 1;
-    if (wanted === "next" || wanted === "previous") now.at = Math.max(0, Math.min(after(now.at, most + 1) + (wanted === "next" ? 1 : -1), most));
+    const review = current();
+    if (wanted === "next" || wanted === "previous") now.shown = left()[now.at + (wanted === "next" ? 1 : -1)]?.id ?? now.shown;
     else if (!mayJudge) notify("A viewer only looks.");
     else if (wanted === "undo") undo();
     else if (typeof wanted === "object") now.reason = wanted.reason;
@@ -222,7 +245,7 @@ function Work({ reviews, people, onChanged, empty }: Given & { empty: Content })
     addEventListener("keydown", press);
     return () => removeEventListener("keydown", press);
   });
-  const shown = left(), at = after(now.at, shown.length), review = shown[at], last = now.done.at(-1);
+  const shown = left(), review = current(), { at } = now, last = now.done.at(-1);
   return (
     <>
       {(review || last) && (
@@ -232,7 +255,7 @@ function Work({ reviews, people, onChanged, empty }: Given & { empty: Content })
               <Button kind="small" disabled={at === 0} onClick={() => act("previous")}>Previous (k)</Button>
               <span role="status">{at + 1} of {shown.length}</span>
               <Button kind="small" disabled={at === shown.length - 1} onClick={() => act("next")}>Next (j)</Button>
-              <label>Reason <Choice value={now.reason} options={["", ...REASONS].map((one, digit): [string, string] => [one, `${one ? words(one) : "none"} (${digit})`])} onPick={(reason) => act({ reason })} /></label>
+              <label>Reason <Choice value={now.reason} options={WHY.map(([one, name], digit): [string, string] => [one, `${name} (${digit})`])} onPick={(reason) => act({ reason })} /></label>
               <Button judge kind="danger" onClick={() => act("fraud")}>Fraud (f)</Button>
               <Button judge onClick={() => act("legitimate")}>Legitimate (l)</Button>
               <Button judge kind="danger" onClick={() => act("block")}>Block visitor (b)</Button>
@@ -242,7 +265,7 @@ function Work({ reviews, people, onChanged, empty }: Given & { empty: Content })
           {review && <label class="field"><span>Note (n), kept with the review</span><textarea ref={note} rows={1} maxLength={2000} onKeyDown={(event) => event.key === "Escape" && event.currentTarget.blur()} /></label>}
           {review && listed?.of === review.id && <NoEffect list={listed.list} environment={review.environment} />}
           {last && <p class="buttons"><span>{last.said}</span> <Button judge kind="small" onClick={() => act("undo")}>Undo (u)</Button>{inTurn.waiting > 0 && <span class="quiet">Saving …</span>}</p>}
-          <Problem error={inTurn.error} />
+          <Problem error={inTurn.error} retry={() => { now.shown = inTurn.again(); }} />
         </div>
       )}
       {review
@@ -292,6 +315,24 @@ function OpenList({ reviews, people, onChanged }: Given) {
   const [open, setOpen] = useState<"close" | "assign">();
   const own = session.member?.id;
   const selection = useSelection(reviews.map(({ id }) => id));
+  /** Changes all that are chosen: how many, and what to say of those that somebody else has closed meanwhile, which are gone. */
+  const each = async (change: (id: string) => Promise<Review | null>): Promise<[number: number, closed: string]> => {
+    const changed: Changed = [];
+    let closed = 0;
+    try {
+      for (const id of selection.chosen) {
+        changed.push([id, await change(id).catch((error: unknown) => {
+          if (!isCode(error, "review_closed")) throw error;
+          closed += 1;
+          return null;
+        })]);
+      }
+    } finally {
+      onChanged(changed);
+    }
+    setOpen(undefined);
+    return [changed.length - closed, closed ? ` ${many(closed, "review")} had been closed before.` : ""];
+  };
   const columns: Column<Review>[] = [
     { head: "Opened", cell: (row) => <a href={link("events", row.request_id)}><Time at={row.opened_at} /></a> },
     { head: "Rule", cell: (row) => row.rule ?? "by hand" },
@@ -306,14 +347,9 @@ function OpenList({ reviews, people, onChanged }: Given) {
       <Table name="Open reviews" columns={columns} rows={reviews} keyOf={(row) => row.id} selection={selection} />
       {open === "assign" && (
         <Dialog title={`Assign ${many(selection.chosen.size, "review")}`} submit="Assign" onClose={() => setOpen(undefined)} onSubmit={async (form) => {
-          const assignee = String(form.get("assignee")) || null, changed: Review[] = [];
-          try {
-            for (const id of selection.chosen) changed.push((await api.manage<{ review: Review }>("PATCH", `reviews/${id}`, { assignee })).review);
-            setOpen(undefined);
-            notify(`${many(changed.length, "review")} assigned to ${assignee === null ? "nobody" : nameOf(assignee, people, own)}.`);
-          } finally {
-            onChanged(changed.map((one) => [one.id, one]));
-          }
+          const assignee = String(form.get("assignee")) || null;
+          const [number, closed] = await each(async (id) => (await api.manage<{ review: Review }>("PATCH", `reviews/${id}`, { assignee })).review);
+          notify(`${many(number, "review")} assigned to ${assignee === null ? "nobody" : nameOf(assignee, people, own)}.${closed}`);
         }}>
           <Field label="To"><Choice name="assignee" value={own ?? ""} options={[["", "nobody"], ...takers(people, own)]} /></Field>
         </Dialog>
@@ -321,20 +357,14 @@ function OpenList({ reviews, people, onChanged }: Given) {
       {open === "close" && (
         <Dialog title={`Close ${many(selection.chosen.size, "review")}`} submit="Close" onClose={() => setOpen(undefined)} onSubmit={async (form) => {
           const reason = String(form.get("reason")), note = String(form.get("note")).trim();
-          const done = new Set<string>();
-          try {
-            for (const id of selection.chosen) {
-              await api.manage("POST", `reviews/${id}/close`, { label: form.get("label"), ...(reason && { label_reason: reason }), ...(note && { note }) });
-              done.add(id);
-            }
-            setOpen(undefined);
-            notify(`${many(done.size, "review")} closed.`);
-          } finally {
-            onChanged([...done].map((id) => [id, null]));
-          }
+          const [number, closed] = await each(async (id) => {
+            await api.manage("POST", `reviews/${id}/close`, { label: form.get("label"), ...(reason && { label_reason: reason }), ...(note && { note }) });
+            return null;
+          });
+          notify(`${many(number, "review")} closed.${closed}`);
         }}>
           <Field label="As"><Choice name="label" value="fraud" options={["fraud", "legitimate"]} /></Field>
-          <Field label="Reason"><Choice name="reason" value="" options={[["", "none"], ...REASONS.map((one): [string, string] => [one, words(one)])]} /></Field>
+          <Field label="Reason"><Choice name="reason" value="" options={WHY} /></Field>
           <Field label="Note"><input name="note" maxLength={2000} autocomplete="off" /></Field>
         </Dialog>
       )}
@@ -376,8 +406,7 @@ function Closed({ people }: { people: Person[] }) {
         <Problem error={reopen.error} />
         <Table name="Closed reviews" columns={columns} rows={rows} keyOf={(row) => row.id} empty={<p>No review was closed yet.</p>} />
         <p class="quiet" role="status">{counted && counted.count > found.length ? `The newest ${found.length} of ${total(counted, "review")}.` : many(rows.length, "review")}</p>
-        <Problem error={error} retry={more} />
-        <More show={cursor !== undefined} busy={busy} onMore={more} />
+        <More show={cursor !== undefined} busy={busy} error={error} onMore={more} />
       </>;
     }}</Show>
   );

@@ -1,9 +1,8 @@
 /** Revisions of a ruleset: who saved each, what it changed, and the way back. */
 /** @jsxImportSource preact */
 import { useState } from "preact/hooks";
-import { useConsole } from "../state.js";
-import { usePages } from "../lists.js";
-import { Button, Card, Confirm, More, Problem, Show, Time } from "../ui.js";
+import { useConsole, usePages } from "../state.js";
+import { Button, Card, Confirm, More, Show, Time } from "../ui.js";
 import type { Revision, Ruleset } from "../wire.js";
 import { type Difference, differences } from "./diff.js";
 
@@ -39,8 +38,7 @@ export function History({ audience, saved, onSaved }: { audience: string; saved:
               </li>
             );
           })}</ol>
-          <Problem error={error} retry={more} />
-          <More show={cursor !== undefined} busy={busy} onMore={more} />
+          <More show={cursor !== undefined} busy={busy} error={error} onMore={more} />
         </>
       )}</Show>
       {restoring && (

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError } from "../api.js";
 import { matchesOf } from "../filters.js";
 import { count, many } from "../format.js";
-import { audienceOf, roleOf, useAction, useAdmin, useConsole, useLink, useLoad, useMayJudge, useQuery } from "../state.js";
+import { audienceOf, roleOf, useAction, useAdmin, useAnswer, useConsole, useLink, useLoad, useMayJudge, useQuery } from "../state.js";
 import { Button, Card, Choice, Confirm, Decided, Dialog, Field, Problem, Show } from "../ui.js";
 import type { Language, Proposal, Rule, RuleMode, Ruleset, RulesPreview } from "../wire.js";
 import { ConditionField, type Fault } from "./condition.js";
@@ -27,13 +27,27 @@ export const decidesOtherwise = (before: Rule[], after: Rule[]): boolean => {
 };
 
 export function Rules() {
-  const { api, environment, session, place: { query } } = useConsole();
+  const { environment, session, place: { query } } = useConsole();
   const change = useQuery();
   const role = roleOf(session);
   const audience = query.rules === "live" || query.rules === "test" ? query.rules : audienceOf(environment);
-  const loaded = useLoad(() => api.manage<Ruleset>("GET", "rules", undefined, { environment: audience }), [audience]);
+  return (
+    <>
+      <form class="filters" aria-label="Which rules" onSubmit={(event) => event.preventDefault()}>
+        <Field label="Rules for"><Choice value={audience} options={AUDIENCES} onPick={(one) => change({ rules: one })} /></Field>
+      </form>
+      {role !== "admin" && <p class="note">Your role is {role}. {role === "viewer" ? "You may preview rules, but not save them." : "You may save rules in the modes shadow and off. Propose changes of active rules to an admin."}</p>}
+      <Of key={audience} audience={audience} />
+    </>
+  );
+}
+
+/** The rules of one audience. While they are loaded, those of the other are not shown: they would be edited, and saved, as these. */
+function Of({ audience }: { audience: string }) {
+  const { api } = useConsole();
+  const loaded = useLoad(() => api.manage<Ruleset>("GET", "rules", undefined, { environment: audience }), []);
   const language = useLoad((signal) => api.get<Language>("rules/language", {}, signal), []);
-  const proposals = useLoad(async () => (await api.manage<{ proposals: Proposal[] }>("GET", "rule-proposals", undefined, { environment: audience })).proposals, [audience]);
+  const proposals = useLoad(async () => (await api.manage<{ proposals: Proposal[] }>("GET", "rule-proposals", undefined, { environment: audience })).proposals, []);
   const [round, setRound] = useState(0);
   const [taking, setTaking] = useState<Proposal>();
   const own = `${api.organization} ${audience}`;
@@ -55,20 +69,15 @@ export function Rules() {
     proposals.reload();
   };
   return (
-    <>
-      <form class="filters" aria-label="Which rules" onSubmit={(event) => event.preventDefault()}>
-        <Field label="Rules for"><Choice value={audience} options={AUDIENCES} onPick={(one) => change({ rules: one })} /></Field>
-      </form>
-      {role !== "admin" && <p class="note">Your role is {role}. {role === "viewer" ? "You may preview rules, but not save them." : "You may save rules in the modes shadow and off. Propose changes of active rules to an admin."}</p>}
-      <Show of={loaded}>{(ruleset) => <Show of={language}>{(words) => (
-        <>
-          <Proposals audience={audience} saved={ruleset} proposals={proposals.value ?? []} onTake={(one) => offer(ruleset, one)} onGone={proposals.reload} />
-          {taking && <Confirm title="Load the proposal?" submit="Load it" onClose={() => setTaking(undefined)} onConfirm={async () => take(ruleset, taking)}><p>It replaces your unsaved changes.</p></Confirm>}
-          <Editor key={`${audience} ${ruleset.revision} ${round}`} audience={audience} saved={ruleset} language={words} onSaved={show} onReload={loaded.reload} onProposed={proposals.reload} />
-          <History key={`history ${audience} ${ruleset.revision}`} audience={audience} saved={ruleset} onSaved={show} />
-        </>
-      )}</Show>}</Show>
-    </>
+    <Show of={loaded}>{(ruleset) => <Show of={language}>{(words) => (
+      <>
+        <Problem error={proposals.error} retry={proposals.reload} />
+        <Proposals audience={audience} saved={ruleset} proposals={proposals.value ?? []} onTake={(one) => offer(ruleset, one)} onGone={proposals.reload} />
+        {taking && <Confirm title="Load the proposal?" submit="Load it" onClose={() => setTaking(undefined)} onConfirm={async () => take(ruleset, taking)}><p>It replaces your unsaved changes.</p></Confirm>}
+        <Editor key={`${ruleset.revision} ${round}`} audience={audience} saved={ruleset} language={words} onSaved={show} onReload={loaded.reload} onProposed={proposals.reload} />
+        <History key={`history ${ruleset.revision}`} audience={audience} saved={ruleset} onSaved={show} />
+      </>
+    )}</Show>}</Show>
   );
 }
 
@@ -89,7 +98,6 @@ function Editor({ audience, saved, language, onSaved, onReload, onProposed }: {
   const [rules, show] = useState<Draft[]>(kept?.revision === saved.revision ? kept.rules : saved.rules);
   const [edited, setEdited] = useState<number>();
   const [removing, setRemoving] = useState<number>();
-  const [preview, setPreview] = useState<RulesPreview>();
   const [faults, setFaults] = useState(new Map<number, Fault>());
   const [isProposing, setProposing] = useState(false);
   const changes = differences(saved.rules, rules);
@@ -97,26 +105,26 @@ function Editor({ audience, saved, language, onSaved, onReload, onProposed }: {
   const set = (next: Draft[], proposal = drafts.get(own)?.proposal) => {
     drafts.set(own, { revision: saved.revision, rules: next, proposal });
     show(next);
-    setPreview(undefined);
     setFaults(new Map());
   };
-  const noting = async (act: () => Promise<void>) => {
+  const noting = async <T,>(act: () => Promise<T>): Promise<T> => {
     try {
-      await act();
+      return await act();
     } catch (error) {
       if (error instanceof ApiError) setFaults(conditionErrors(error.message));
       throw error;
     }
   };
   const query = { environment: audience };
-  const look = useAction(() => noting(async () => setPreview(await api.manage<RulesPreview>("POST", "rules/preview", { rules: rules.map(bare) }, query))));
+  const sent = { rules: rules.map(bare) };
+  const look = useAnswer(sent, () => noting(() => api.manage<RulesPreview>("POST", "rules/preview", sent, query)));
   const drop = () => {
     set(saved.rules);
     drafts.delete(own);
   };
   const save = useAction(() => noting(async () => {
     const proposal = drafts.get(own)?.proposal;
-    const next = await api.manage<Ruleset>("PUT", "rules", { revision: saved.revision, rules: rules.map(bare) }, query);
+    const next = await api.manage<Ruleset>("PUT", "rules", { revision: saved.revision, ...sent }, query);
     // Somebody else may have dismissed it meanwhile: the rules are saved.
     if (proposal) await api.manage("DELETE", `rule-proposals/${proposal}`, undefined, query).catch(() => undefined);
     onSaved(next);
@@ -129,8 +137,9 @@ function Editor({ audience, saved, language, onSaved, onReload, onProposed }: {
     set(next);
   };
   const isConflict = save.error instanceof ApiError && save.error.code === "revision_conflict";
+  // What is edited while it is saved would be neither saved nor kept.
   return (
-    <>
+    <div style={{ display: "contents" }} inert={save.busy}>
       <div class="bottom-bar">
         <p class="buttons">
           <span role="status">{changes.length === 0 ? `Revision ${saved.revision}, no change yet.` : many(changes.length, "unsaved change")}</span>
@@ -147,7 +156,7 @@ function Editor({ audience, saved, language, onSaved, onReload, onProposed }: {
       </div>
       {isProposing && (
         <Dialog title="Propose these rules to an admin" submit="Propose" onClose={() => setProposing(false)} onSubmit={async (form) => {
-          await noting(async () => void (await api.manage("POST", "rule-proposals", { revision: saved.revision, rules: rules.map(bare), note: String(form.get("note")).trim() }, query)));
+          await noting(() => api.manage("POST", "rule-proposals", { revision: saved.revision, ...sent, note: String(form.get("note")).trim() }, query));
           setProposing(false);
           drop();
           onProposed();
@@ -157,7 +166,7 @@ function Editor({ audience, saved, language, onSaved, onReload, onProposed }: {
         </Dialog>
       )}
       {changes.length === 0 && <Warnings of={saved} />}
-      {preview && <Effect preview={preview} audience={audience} />}
+      {look.value && <Effect preview={look.value} audience={audience} />}
       <Card title="Rules in order: the first active match decides">
         <ol class="rules">
           {rules.map((rule, at) => (
@@ -192,7 +201,7 @@ function Editor({ audience, saved, language, onSaved, onReload, onProposed }: {
           <p>It is removed when you save. To keep it without effect, set its mode to off or shadow.</p>
         </Confirm>
       )}
-    </>
+    </div>
   );
 }
 

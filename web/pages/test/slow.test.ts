@@ -1,0 +1,279 @@
+// @vitest-environment happy-dom
+// Screens on a slow line: each answer comes when a test gives it.
+import { type ComponentType, h, render } from "preact";
+import { act } from "preact/test-utils";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { ApiError } from "../console/api.js";
+import { Attempts } from "../console/attempts.js";
+import { FirstRun } from "../console/firstrun.js";
+import { Members } from "../console/judging/members.js";
+import { Notes } from "../console/judging/notes.js";
+import { Reviews } from "../console/judging/reviews.js";
+import { lazy } from "../console/lazy.js";
+import { Rules } from "../console/rules/screen.js";
+import { type Console, Shared } from "../console/state.js";
+import { Standing } from "../console/standing.js";
+import { Dialog } from "../console/ui.js";
+import { Webhooks } from "../console/webhooks.js";
+import { Weights } from "../console/weights.js";
+
+interface Asked {
+  /** Such as "POST members/mem_1/invitation". */
+  what: string;
+  body: unknown;
+  answer: (value: unknown) => Promise<void>;
+  fail: (error?: Error) => Promise<void>;
+}
+
+const BUSY = new ApiError("Come back later.", 503);
+let place: HTMLElement;
+beforeEach(() => {
+  place = document.body.appendChild(document.createElement("div"));
+});
+afterEach(() => {
+  act(() => render(null, place));
+  place.remove();
+});
+
+const soon = () => act(() => new Promise<void>((done) => setTimeout(done)));
+
+/** A screen and its requests that have no answer yet; those in `known` have one at once. */
+function screen(known: Record<string, unknown> = {}) {
+  const open: Asked[] = [], notify = vi.fn();
+  const ask = (method: string, path: string, body?: unknown, query?: Record<string, unknown>) => {
+    const what = `${method} ${path}${query?.environment ? ` of ${query.environment}` : ""}`;
+    if (what in known) return Promise.resolve(known[what]);
+    return new Promise((done, broken) => {
+      const end = async (how: () => void) => {
+        open.splice(open.indexOf(asked), 1);
+        how();
+        for (let round = 0; round < 3; round += 1) await soon();
+      };
+      const asked: Asked = { what, body, answer: (value) => end(() => done(value)), fail: (error = BUSY) => end(() => broken(error)) };
+      open.push(asked);
+    });
+  };
+  const api = {
+    organization: "org_1",
+    manage: ask,
+    get: (path: string, query?: Record<string, unknown>) => ask("GET", path, undefined, query),
+    call: (method: string, path: string, { body }: { body?: unknown } = {}) => ask(method, path, body),
+  };
+  const session = { role: "admin", organization: { id: "org_1", name: "Shop" }, member: { id: "mem_0", name: "Ada" } };
+  const show = async (Shown: ComponentType<never>, props: object = {}, { environment = "development", query = {} } = {}) => {
+    const value = { api, session, notify, environment, place: { screen: "x", id: "", query }, texts: { signals: {} } } as unknown as Console;
+    await act(() => render(h(Shared.Provider, { value, children: h(Shown as ComponentType<object>, props) }), place));
+    for (let round = 0; round < 3; round += 1) await soon(); // what was loaded loads more
+  };
+  const asked = (what: string) => open.filter((one) => one.what === what);
+  const only = (what: string) => {
+    expect(asked(what).length, `${what} of ${open.map((one) => one.what).join(", ")}`).toBe(1);
+    return asked(what)[0]!;
+  };
+  return { show, asked, only, notify, open };
+}
+
+const said = () => place.textContent ?? "";
+const button = (name: string) => {
+  const found = [...place.querySelectorAll("button")].find((one) => (one.getAttribute("aria-label") ?? one.textContent) === name);
+  if (!found) throw new Error(`no ${name} in ${said()}`);
+  return found;
+};
+/** As fingers do: the second one comes when the first was drawn. */
+const twice = async (name: string) => {
+  for (let time = 0; time < 2; time += 1) await act(() => button(name).click());
+};
+const press = (key: string) => act(() => void document.body.dispatchEvent(new KeyboardEvent("keydown", { key, cancelable: true, bubbles: true })));
+
+const RULE = { id: "rul_1", name: "Live one", condition: "score > 1", action: "block", mode: "active", note: "", counts: { matched_24h: 0, matched_30d: 0, errors_24h: 0 } };
+const RULES_READ = { "GET rules/language": { variables: [], functions: [], lists: [] }, "GET rules/history of live": { revisions: [] }, "GET rules/history of test": { revisions: [] }, "GET people": { people: [] } };
+const MEMBER = { id: "mem_1", name: "Bob", email: "bob@shop.example", role: "analyst", status: "active" };
+const ENDPOINT = { id: "whe_1", url: "https://shop.example/hooks", environment: "live", events: [], status: "active", format: "json", description: "" };
+const ATTEMPT = { id: "a", endpoint_id: "whe_1", event_id: "e", event: "webhook.test", status: "failed", occurred_at: "2026-01-05T10:00:00Z" };
+
+it.each([
+  ["an invitation", Members, {}, { "GET members": { members: [MEMBER] } }, "New link for Bob", "POST members/mem_1/invitation"],
+  ["a test", Webhooks, {}, { "GET webhooks": { endpoints: [ENDPOINT] }, "GET webhook-deliveries": { deliveries: [] } }, "Test https://shop.example/hooks", "POST webhooks/whe_1/test"],
+  ["a delivery", Attempts, { rows: [ATTEMPT], empty: "" }, {}, "Redeliver webhook.test of 2026-01-05T10:00:00Z", "POST webhooks/whe_1/redeliver"],
+  ["a key", FirstRun, {}, { "GET sdk-keys": { keys: [] }, "GET public-keys": { keys: {} } }, "Issue a public key", "POST sdk-keys"],
+])("makes %s once, however often it is asked for meanwhile", async (_name, Screen, props, known, name, what) => {
+  const { show, only } = screen(known);
+  await show(Screen as ComponentType<never>, props);
+  await twice(name);
+  await only(what).fail();
+  expect(said()).toContain("Come back later.");
+  expect(button(name).disabled).toBe(false);
+});
+
+it("says in passing what a dialog that was closed meanwhile could not write", async () => {
+  const { show, only, notify } = screen();
+  await show(Dialog, { title: "Make a list", onClose: () => undefined, onSubmit: () => new Promise((_, broken) => setTimeout(() => broken(BUSY))) });
+  await act(() => place.querySelector("form")!.requestSubmit());
+  await show(Rules);
+  await act(() => new Promise((after) => setTimeout(after, 5)));
+  expect(notify.mock.calls).toEqual([["Not saved: Come back later."]]);
+  expect(only("GET rules of test")).toBeDefined();
+});
+
+it("keeps the focus in a dialog that is sent, and sends it once", async () => {
+  const { show } = screen();
+  let done!: (value: unknown) => void;
+  const onSubmit = vi.fn(() => new Promise((end) => { done = end; }));
+  await show(Dialog, { title: "Block all?", submit: "Block all", onClose: () => undefined, onSubmit });
+  button("Block all").focus();
+  await twice("Block all");
+  expect(onSubmit).toHaveBeenCalledTimes(1);
+  expect([document.activeElement, button("Block all").disabled]).toEqual([button("Block all"), false]);
+  done(undefined);
+});
+
+it("shows the error of a dialog that is longer than the window", async () => {
+  const { show } = screen();
+  await show(Dialog, { title: "Add an endpoint", onClose: () => undefined, onSubmit: () => Promise.reject(BUSY) });
+  await act(() => place.querySelector("form")!.requestSubmit());
+  await soon();
+  expect([said().includes("Come back later."), place.querySelector("dialog")!.scrollTop]).toEqual([true, 9999]);
+});
+
+it("says that proposals cannot be loaded, which would otherwise seem to be none", async () => {
+  const { show, only } = screen({ ...RULES_READ, "GET rules of test": { revision: 1, rules: [] } });
+  await show(Rules);
+  await only("GET rule-proposals of test").fail();
+  expect(said()).toContain("Come back later.");
+});
+
+it("calls a note written although its screen was left, and takes no text that would be lost", async () => {
+  const { show, only, notify } = screen({ "GET people": { people: [] }, "GET visitors/v/notes": { notes: [] } });
+  await show(Notes, { of: "visitors", id: "v" });
+  const field = place.querySelector("textarea")!;
+  field.value = "A note.";
+  await act(() => button("Write").closest("form")!.requestSubmit());
+  expect(field.readOnly).toBe(true);
+  await act(() => render(null, place));
+  await only("POST visitors/v/notes").answer({});
+  expect(notify).not.toHaveBeenCalled();
+});
+
+it("does not offer to undo what it has just done while it does not know that it is done", async () => {
+  const lists = ["blocked", "trusted"].map((name) => ({ id: name, name: `${name}_visitors` }));
+  const { show, only } = screen();
+  await show(Standing, { kind: "visitor", value: "v" });
+  await only("GET standing of test").answer({ lists });
+  await act(() => button("Block this visitor").click());
+  await only("POST lists/blocked/entries").fail();
+  expect(button("Block this visitor").disabled, "until it is known").toBe(true);
+  await only("GET standing of test").answer({ lists: [{ ...lists[0], entry: { value: "v" } }, lists[1]] });
+  expect(button("Unblock this visitor").disabled, "its answer was lost").toBe(false);
+});
+
+it("shows no rules of production as those of staging, where they would be saved", async () => {
+  const { show, only } = screen({ ...RULES_READ, "GET rules of live": { revision: 1, rules: [RULE] }, "GET rule-proposals of live": { proposals: [] } });
+  await show(Rules, {}, { environment: "production" });
+  expect(said()).toContain("Live one");
+  await show(Rules, {}, { environment: "staging" });
+  expect(said()).not.toContain("Live one");
+  expect(said()).toContain("Loading");
+  await only("GET rules of test").answer({ revision: 1, rules: [] });
+  expect(said()).toContain("No rules");
+});
+
+it("takes no edit of rules that are being saved, which would be lost, and shows no preview of other rules", async () => {
+  const rules = [RULE, { ...RULE, id: "rul_2", name: "Another" }];
+  const { show, only } = screen({ ...RULES_READ, "GET rules of live": { revision: 1, rules }, "GET rule-proposals of live": { proposals: [] } });
+  await show(Rules, {}, { environment: "production" });
+  await act(() => button("Move Live one down").click());
+  await act(() => button("Preview").click());
+  await act(() => button("Move Live one up").click());
+  await only("POST rules/preview of live").answer({ events: 0, rules: [], before: {}, after: {} });
+  expect(said()).not.toContain("There is no event in production");
+  await act(() => button("Move Live one down").click());
+  await act(() => button("Save").click());
+  expect(button("Move Live one up").closest("[inert]")).not.toBeNull();
+  await only("PUT rules of live").fail();
+  expect(button("Move Live one up").closest("[inert]")).toBeNull();
+});
+
+it("shows no weights of the organization as those of a key", async () => {
+  const weights = { max_weight: 100, platforms: [{ platform: "web", suspect_threshold: 50, revision: 1, weights: { tor: 7 }, defaults: {}, signals: ["tor"], vpn_weights_mode: "method", residential_proxy_weights_mode: "method" }] };
+  const { show, only } = screen({ "GET sdk-keys": { keys: [] }, "GET risk-signals": { signals: [] }, "GET risk-weights": weights });
+  await show(Weights);
+  expect(place.querySelector("[aria-label='Weight of tor']")).not.toBeNull();
+  await show(Weights, {}, { environment: "development", query: { key_id: "key_1" } });
+  expect(place.querySelector("[aria-label='Weight of tor']")).toBeNull();
+  expect(only("GET sdk-keys/key_1/risk-weights")).toBeDefined();
+});
+
+const reviews = ["a", "b", "c", "d"].map((id) => ({ id, rule: `Rule ${id}`, environment: "development", opened_at: "2026-01-05T10:00:00Z", request_id: id, visitor_id: "v", assignee: null, suspect_score: 5 }));
+const QUEUE = { "GET people": { people: [] }, "GET reviews": { reviews: [...reviews].reverse() }, ...Object.fromEntries(reviews.map(({ id }) => [`GET events/${id}`, new Promise(() => undefined)])) };
+const shown = () => place.querySelector("h2")?.textContent?.slice(0, 6);
+
+it("stays on the review that is shown when another one comes back, and says why until that is judged", async () => {
+  const { show, only, notify } = screen(QUEUE);
+  await show(Reviews);
+  place.querySelector("textarea")!.value = "As last week.";
+  await press("f");
+  expect(shown()).toBe("Rule b");
+  await only("POST reviews/a/close").fail();
+  expect([shown(), said().includes("Come back later.")]).toEqual(["Rule b", true]);
+  expect(notify).toHaveBeenLastCalledWith("Not done: Closed as fraud.");
+  await press("l");
+  await only("POST reviews/b/close").answer({});
+  expect([shown(), said().includes("Come back later.")]).toEqual(["Rule c", true]);
+  await act(() => button("Try again").click());
+  expect([shown(), place.querySelector("textarea")!.value, said().includes("Come back later.")]).toEqual(["Rule a", "As last week.", false]);
+  await press("f");
+  expect(only("POST reviews/a/close").body).toEqual({ label: "fraud", note: "As last week." });
+  await only("POST reviews/a/close").answer({});
+});
+
+it("shows the review whose label was taken back, wherever it stands in the queue", async () => {
+  const { show, only } = screen(QUEUE);
+  await show(Reviews);
+  for (const key of ["j", "j", "f"]) await press(key);
+  expect(shown()).toBe("Rule d");
+  await only("POST reviews/c/close").answer({});
+  await press("u");
+  expect(shown()).toBe("Rule c");
+  await only("POST reviews/c/reopen").answer({ review: reviews[2] });
+});
+
+it("shows no reviews of another environment while its own are loaded", async () => {
+  const known: Record<string, unknown> = { ...QUEUE };
+  const { show } = screen(known);
+  await show(Reviews);
+  expect(shown()).toBe("Rule a");
+  delete known["GET reviews"];
+  await show(Reviews, {}, { environment: "production" });
+  expect(shown()).toBeUndefined();
+});
+
+it("judges nothing behind a dialog", async () => {
+  const { show, asked } = screen(QUEUE);
+  await show(Reviews);
+  const dialog = document.body.appendChild(document.createElement("dialog"));
+  dialog.open = true;
+  await press("f");
+  dialog.remove();
+  expect([shown(), asked("POST reviews/a/close")]).toEqual(["Rule a", []]);
+});
+
+it("closes the chosen reviews although a colleague has closed one of them", async () => {
+  const { show, only, notify } = screen(QUEUE);
+  await show(Reviews, {}, { environment: "development", query: { state: "list" } });
+  await act(() => place.querySelector<HTMLInputElement>("th input")!.click());
+  await act(() => button("Close …").click());
+  await act(() => place.querySelector<HTMLFormElement>("dialog form")!.requestSubmit());
+  await only("POST reviews/a/close").fail(new ApiError("This review is closed.", 409, "review_closed"));
+  for (const id of ["b", "c", "d"]) await only(`POST reviews/${id}/close`).answer({});
+  expect(notify).toHaveBeenLastCalledWith("3 reviews closed. 1 review had been closed before.");
+  expect(said()).toContain("No open review");
+});
+
+it("says after a minute that the script of a screen does not come", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout"] });
+  await act(() => render(h(lazy(() => new Promise<never>(() => undefined)), {}), place));
+  vi.advanceTimersByTime(60_000);
+  vi.useRealTimers();
+  await soon();
+  expect(said()).toContain("This screen cannot be loaded");
+});

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import stat
 from collections.abc import Callable
 from functools import partial
@@ -360,6 +361,35 @@ def test_pruning_keeps_the_newest_snapshots_and_the_segments_that_they_need(worl
     assert world.rows(world.data.with_name("new")) == before
 
 
+@pytest.mark.parametrize("jump_ms", [3650 * 24 * HOUR_MS, -24 * HOUR_MS], ids=["ahead", "behind"])
+def test_the_newest_snapshot_is_the_one_taken_last_whatever_the_clock_showed(
+    world: BackedUp, tmp_path: Path, jump_ms: int
+):
+    """By its date a snapshot of a clock that ran ahead stayed the newest for ten years: pruning removed each that came
+    after it, and a restore took it.
+    """
+    taken: list[Path] = []
+    for shift_ms in (0, jump_ms, -jump_ms):
+        with world.opened() as store:
+            world.commit(store)
+        world.clock.jump(seconds=shift_ms / 1000)
+        taken.append(world.snapshot().path)
+    assert [snapshot.path for snapshot in snapshots.listed(world.folder)] == taken
+    assert [snapshot.manifest.number for snapshot in snapshots.listed(world.folder)] == [1, 2, 3]
+    assert world.restore(tmp_path / "new").snapshot.path == taken[-1]
+    assert snapshots.prune(world.folder, 1, None) == taken[:-1]
+
+
+def test_snapshots_without_a_number_are_ordered_by_date_among_the_others(world: BackedUp):
+    """Programs before this one wrote none; after a downgrade such a snapshot may be the newest."""
+    taken = [world.snapshot().path for _ in range(4)]
+    for path in (taken[0], taken[3]):
+        file = path / "manifest.json"
+        file.write_text(re.sub(r',\s*"number": \d+', "", file.read_text()))
+    assert [snapshot.manifest.number for snapshot in snapshots.listed(world.folder)] == [0, 2, 3, 0]
+    assert [snapshot.path for snapshot in snapshots.listed(world.folder)] == taken
+
+
 def test_pruning_keeps_the_segment_being_written(world: BackedUp):
     world.follow()
     with world.opened() as store, world.following(store) as follower:
@@ -403,6 +433,23 @@ def test_a_store_can_be_restored_to_every_moment(world: BackedUp, tmp_path: Path
         assert world.rows(directory) == rows
     world.restore(tmp_path / "last")
     assert world.rows(tmp_path / "last") == rows
+
+
+def test_a_moment_is_reached_across_commits_of_a_clock_that_ran_ahead(world: BackedUp, tmp_path: Path):
+    """The first of them ended the restore, which reported no loss of what came after."""
+    world.follow()
+    with world.opened() as store, world.following(store) as follower:
+        world.commit(store)
+        world.clock.jump(hours=87_600)
+        world.commit(store, 2)
+        world.clock.jump(hours=-87_600)
+        world.commit(store, 2)
+        moment, rows = world.clock.now_ms, rows_of(store)
+        world.commit(store)
+        follower.step(is_last=True)
+    restored = world.restore(tmp_path / "new", to_ms=moment)
+    assert (restored.batches, restored.at_ms, restored.loss) == (5, moment, None)
+    assert world.rows(tmp_path / "new") == rows
 
 
 def test_a_named_snapshot_is_restored_as_taken_or_rolled_forward(world: BackedUp, tmp_path: Path):

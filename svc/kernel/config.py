@@ -257,7 +257,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         Workers,
         about("Worker processes, plus a parent if there are several; auto = one per usable core."),
     ] = 1
-    max_connections: Annotated[Count, about("Open client connections.")] = 1000
+    max_connections: Annotated[
+        Count, about("Open client connections; fewer where the limit of open files is lower.")
+    ] = 1000
     request_timeout_s: Annotated[Seconds, about("Time limit for receiving a whole request.")] = 10
     write_timeout_s: Annotated[Seconds, about("Time limit for the client to read each part of a response.")] = 5
     keep_alive_timeout_s: Annotated[Seconds, about("Time limit for the next request on an idle connection.")] = 60

@@ -251,7 +251,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     ] = ()
 
     map_gib: Annotated[
-        float, Meta(gt=0), about("Largest size of the store in GiB. The file is sparse: it takes what is used.")
+        float,
+        Meta(gt=0, le=131_072),
+        about("Largest size of the store in GiB. The file is sparse: it takes what is used."),
     ] = 64
     workers: Annotated[
         Workers,
@@ -269,7 +271,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     ] = 30
     takeover_wait_s: Annotated[
         float,
-        Meta(ge=0),
+        Meta(ge=0, le=86_400),
         about("Time that `svc serve` waits at its start for another service to release the data directory."),
     ] = 15
     body_budget_mib: Annotated[

@@ -391,6 +391,21 @@ def test_snapshots_without_a_number_are_ordered_by_date_among_the_others(world: 
     assert [snapshot.path for snapshot in snapshots.listed(world.folder)] == taken
 
 
+@pytest.mark.parametrize("content", [None, b""], ids=["missing", "empty"])
+def test_a_snapshot_without_its_manifest_says_what_to_do(world: BackedUp, tmp_path: Path, content: bytes | None):
+    """What is left of a folder that somebody began to delete stopped each backup after it."""
+    first, second = world.snapshot(), world.snapshot()
+    (first.path / "manifest.json").unlink()
+    if content is not None:
+        (first.path / "manifest.json").write_bytes(content)
+    for attempt in (world.snapshot, partial(world.restore, tmp_path / "new")):
+        with pytest.raises(DirectoryError, match=rf"{first.path}.*: move that snapshot out of {world.folder};"):
+            attempt()
+    assert world.restore(tmp_path / "new", source=second.path).snapshot == second
+    first.path.rename(tmp_path / "moved")
+    world.snapshot()
+
+
 def test_pruning_keeps_the_segment_being_written(world: BackedUp):
     world.follow()
     with world.opened() as store, world.following(store) as follower:

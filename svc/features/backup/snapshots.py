@@ -195,7 +195,13 @@ def listed(folder: Path) -> list[BackupSnapshot]:
     """
     with files.reporting("cannot read", folder):
         paths = sorted(path for path in folder.iterdir() if _NAME.fullmatch(path.name) and path.is_dir())
-    found = sorted(map(read, paths), key=lambda snapshot: (snapshot.manifest.number, snapshot.manifest.taken_at_ms))
+    try:
+        found = [read(path) for path in paths]
+    except DirectoryError as error:  # no place is known for it: not the newest is taken for that
+        raise DirectoryError(
+            f"{error}: move that snapshot out of {folder}; `svc restore` takes another one if it is named itself"
+        ) from error
+    found.sort(key=lambda snapshot: (snapshot.manifest.number, snapshot.manifest.taken_at_ms))
     times_ms: dict[Path, int] = {}
     next_ms = found[-1].manifest.taken_at_ms if found else 0
     for snapshot in reversed(found):

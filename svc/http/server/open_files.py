@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+from contextlib import suppress
 
 import structlog
 
@@ -22,8 +23,10 @@ def fitting(max_connections: int) -> int:
         return max_connections
     wanted = 2 * max_connections + OTHER_FILES
     if soft < wanted and soft != hard:
-        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        raised = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        with suppress(OSError, ValueError):  # a sandbox may not permit it
+            resource.setrlimit(resource.RLIMIT_NOFILE, (raised, hard))
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     fit = min(max_connections, max(soft - OTHER_FILES, soft // 2))
     if fit < max_connections:
         log.warning(

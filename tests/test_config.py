@@ -71,6 +71,8 @@ def test_an_unusable_setting_is_rejected_by_name(variables: dict[str, str], says
     [
         ("SVC_WORKERS", "many", "SVC_WORKERS: 'many' is not 'auto' or a whole number"),
         ("SVC_LOG_FORMAT", "xml", "SVC_LOG_FORMAT: 'xml' is not 'auto' or 'console' or 'json'"),
+        ("SVC_MAP_GIB", "inf", "SVC_MAP_GIB: Expected a number <= 131072"),
+        ("SVC_TAKEOVER_WAIT_S", "inf", "SVC_TAKEOVER_WAIT_S: Expected a number <= 86400"),
         ("SVC_TRUSTED_PROXY", "::1", "did you mean SVC_TRUSTED_PROXIES?"),
         ("SVC_TRUSTED_PROXIES", "localhost", "name addresses or networks, such as 10.0.0.0/8"),
     ],

@@ -251,13 +251,17 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     ] = ()
 
     map_gib: Annotated[
-        float, Meta(gt=0), about("Largest size of the store in GiB. The file is sparse: it takes what is used.")
+        float,
+        Meta(gt=0, le=131_072),
+        about("Largest size of the store in GiB. The file is sparse: it takes what is used."),
     ] = 64
     workers: Annotated[
         Workers,
         about("Worker processes, plus a parent if there are several; auto = one per usable core."),
     ] = 1
-    max_connections: Annotated[Count, about("Open client connections.")] = 1000
+    max_connections: Annotated[
+        Count, about("Open client connections; fewer where the limit of open files is lower.")
+    ] = 1000
     request_timeout_s: Annotated[Seconds, about("Time limit for receiving a whole request.")] = 10
     write_timeout_s: Annotated[Seconds, about("Time limit for the client to read each part of a response.")] = 5
     keep_alive_timeout_s: Annotated[Seconds, about("Time limit for the next request on an idle connection.")] = 60
@@ -267,7 +271,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     ] = 30
     takeover_wait_s: Annotated[
         float,
-        Meta(ge=0),
+        Meta(ge=0, le=86_400),
         about("Time that `svc serve` waits at its start for another service to release the data directory."),
     ] = 15
     body_budget_mib: Annotated[

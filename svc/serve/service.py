@@ -42,6 +42,7 @@ from svc.http.exchange import Exchange, application
 from svc.http.pages.app import documentation, loaded_app, respond, site
 from svc.http.responses import edge_refusal
 from svc.http.route import Services, Webhooks
+from svc.http.server import open_files
 from svc.http.server.fair_queue import KnownKeys
 from svc.http.server.listening import PlainListener, TlsListener
 from svc.http.server.messages import Application
@@ -361,7 +362,7 @@ class Service:
 
     def _edge_limits(self) -> EdgeLimits:
         return EdgeLimits(
-            max_connections=self._config.max_connections,
+            max_connections=open_files.fitting(self._config.max_connections),
             request_timeout_s=self._config.request_timeout_s,
             write_timeout_s=self._config.write_timeout_s,
             keep_alive_timeout_s=self._config.keep_alive_timeout_s,

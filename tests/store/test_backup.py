@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import stat
 from collections.abc import Callable
 from functools import partial
@@ -27,6 +28,7 @@ from svc.features.checks.verification import Verification
 from svc.features.keys.command import fresh_key
 from svc.features.organizations.jobs import create_organization
 from svc.features.schema import SCHEMA
+from svc.identify.tables import STATISTICS
 from svc.kernel.access.credentials import digest
 from svc.kernel.access.jobs import begin_session, put_link, store_key
 from svc.kernel.access.sessions import ConsoleLink, new_session
@@ -360,6 +362,50 @@ def test_pruning_keeps_the_newest_snapshots_and_the_segments_that_they_need(worl
     assert world.rows(world.data.with_name("new")) == before
 
 
+@pytest.mark.parametrize("jump_ms", [3650 * 24 * HOUR_MS, -24 * HOUR_MS], ids=["ahead", "behind"])
+def test_the_newest_snapshot_is_the_one_taken_last_whatever_the_clock_showed(
+    world: BackedUp, tmp_path: Path, jump_ms: int
+):
+    """By its date a snapshot of a clock that ran ahead stayed the newest for ten years: pruning removed each that came
+    after it, and a restore took it.
+    """
+    taken: list[Path] = []
+    for shift_ms in (0, jump_ms, -jump_ms):
+        with world.opened() as store:
+            world.commit(store)
+        world.clock.jump(seconds=shift_ms / 1000)
+        taken.append(world.snapshot().path)
+    assert [snapshot.path for snapshot in snapshots.listed(world.folder)] == taken
+    assert [snapshot.manifest.number for snapshot in snapshots.listed(world.folder)] == [1, 2, 3]
+    assert world.restore(tmp_path / "new").snapshot.path == taken[-1]
+    assert snapshots.prune(world.folder, 1, None) == taken[:-1]
+
+
+def test_snapshots_without_a_number_are_ordered_by_date_among_the_others(world: BackedUp):
+    """Programs before this one wrote none; after a downgrade such a snapshot may be the newest."""
+    taken = [world.snapshot().path for _ in range(4)]
+    for path in (taken[0], taken[3]):
+        file = path / "manifest.json"
+        file.write_text(re.sub(r',\s*"number": \d+', "", file.read_text()))
+    assert [snapshot.manifest.number for snapshot in snapshots.listed(world.folder)] == [0, 2, 3, 0]
+    assert [snapshot.path for snapshot in snapshots.listed(world.folder)] == taken
+
+
+@pytest.mark.parametrize("content", [None, b""], ids=["missing", "empty"])
+def test_a_snapshot_without_its_manifest_says_what_to_do(world: BackedUp, tmp_path: Path, content: bytes | None):
+    """What is left of a folder that somebody began to delete stopped each backup after it."""
+    first, second = world.snapshot(), world.snapshot()
+    (first.path / "manifest.json").unlink()
+    if content is not None:
+        (first.path / "manifest.json").write_bytes(content)
+    for attempt in (world.snapshot, partial(world.restore, tmp_path / "new")):
+        with pytest.raises(DirectoryError, match=rf"{first.path}.*: move that snapshot out of {world.folder};"):
+            attempt()
+    assert world.restore(tmp_path / "new", source=second.path).snapshot == second
+    first.path.rename(tmp_path / "moved")
+    world.snapshot()
+
+
 def test_pruning_keeps_the_segment_being_written(world: BackedUp):
     world.follow()
     with world.opened() as store, world.following(store) as follower:
@@ -403,6 +449,23 @@ def test_a_store_can_be_restored_to_every_moment(world: BackedUp, tmp_path: Path
         assert world.rows(directory) == rows
     world.restore(tmp_path / "last")
     assert world.rows(tmp_path / "last") == rows
+
+
+def test_a_moment_is_reached_across_commits_of_a_clock_that_ran_ahead(world: BackedUp, tmp_path: Path):
+    """The first of them ended the restore, which reported no loss of what came after."""
+    world.follow()
+    with world.opened() as store, world.following(store) as follower:
+        world.commit(store)
+        world.clock.jump(hours=87_600)
+        world.commit(store, 2)
+        world.clock.jump(hours=-87_600)
+        world.commit(store, 2)
+        moment, rows = world.clock.now_ms, rows_of(store)
+        world.commit(store)
+        follower.step(is_last=True)
+    restored = world.restore(tmp_path / "new", to_ms=moment)
+    assert (restored.batches, restored.at_ms, restored.loss) == (5, moment, None)
+    assert world.rows(tmp_path / "new") == rows
 
 
 def test_a_named_snapshot_is_restored_as_taken_or_rolled_forward(world: BackedUp, tmp_path: Path):
@@ -628,6 +691,19 @@ def test_an_older_snapshot_is_upgraded(world: BackedUp, tmp_path: Path):
 
 
 @pytest.mark.slow
+def test_a_large_row_that_became_smaller_within_the_log_is_restored(world: BackedUp, tmp_path: Path):
+    """The commits of a log are made again in one transaction, and there LMDB leaves a smaller value the pages of the
+    larger one that it replaces. The verification refused that as corrupt, and with it a sound backup.
+    """
+    world.follow()
+    with world.opened() as store, world.following(store) as follower:
+        for size in (30_000, 6_000, 9_000):
+            store.write_now([put(STATISTICS, 1, 0, 0, value=bytes(range(250)) * (size // 250))])
+            follower.step()
+    assert world.restore(tmp_path / "new").batches == 3
+    assert world.rows(tmp_path / "new") == world.rows()
+
+
 def test_a_large_log_is_applied_in_several_commits(world: BackedUp, tmp_path: Path):
     world.follow()
     with world.opened() as store, world.following(store) as follower:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections import namedtuple
+from contextlib import closing
 from pathlib import Path
 from uuid import UUID
 
@@ -15,6 +16,7 @@ from svc.features.upgrade.compact import PARTIAL, Compacted, compact
 from svc.identify.tables import DOCUMENTS, STATISTICS
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.engine import CheckDepth
+from svc.kernel.store.lmdb.engine import LmdbEngine
 from svc.kernel.store.opening import open_store
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.steps import QUIET, Steps
@@ -137,6 +139,25 @@ def test_a_crash_while_copying_or_before_the_rename_leaves_a_valid_store_and_is_
         assert compact(store, QUIET).rows == 51
         assert not (store / PARTIAL).exists()
         assert_good(store)
+
+
+def test_nothing_is_left_of_a_value_that_a_smaller_one_replaced_in_the_same_transaction(tmp_path: Path):
+    """LMDB leaves the smaller one all pages of the larger, as in a store that was restored."""
+    path, key, raw = tmp_path / "store", STATISTICS.key.pack(1, 0, 0), list[bytes]()
+    store = opened(path)
+    for value in (bytes(20_000) + SECRET, b"x" * 5_000):
+        store.write_now([lambda transaction, value=value: transaction.put(STATISTICS, (1, 0, 0), value)])
+        with store.read() as snapshot:
+            raw.append(snapshot.reader.get(STATISTICS.name, key) or b"")
+    store.close()
+    with closing(LmdbEngine.open(path, map_bytes=MAP_BYTES, durable=False)) as engine:
+        engine.open_tables([STATISTICS.name])
+        engine.write(lambda writer: [writer.put(STATISTICS.name, key, value) for value in raw])
+    compact(path, QUIET)
+    assert SECRET not in (path / "data.mdb").read_bytes()
+    store = opened(path)
+    store.check_pages(CheckDepth.EVERYTHING)
+    store.close()
 
 
 def test_compaction_requires_exclusive_access(store: Path):

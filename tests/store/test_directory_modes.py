@@ -13,9 +13,11 @@ from svc.world import World
 PEPPER = b"p" * 32
 
 
-def opened(directory: Path, pepper_file: Path | None = None) -> Opened:
+def opened(directory: Path, pepper_file: Path | None = None, map_bytes: int = 64 << 20) -> Opened:
     world = World.real()
-    return open_directory(directory, world.run_sync, world.entropy, pepper_file=pepper_file, durable=False)
+    return open_directory(
+        directory, world.run_sync, world.entropy, pepper_file=pepper_file, durable=False, map_bytes=map_bytes
+    )
 
 
 @pytest.fixture
@@ -72,6 +74,17 @@ def test_a_pepper_in_the_data_directory_is_not_a_link(data: Path, tmp_path: Path
     with pytest.raises(DirectoryError, match="pepper is a symbolic link: put the file itself there, or name it with"):
         opened(data)
     opened(data, tmp_path / "elsewhere").store.close()
+
+
+def test_a_folder_in_place_of_the_pepper_is_named(data: Path, tmp_path: Path):
+    """A container whose secret is not there is given an empty folder."""
+    with pytest.raises(DirectoryError, match=rf"cannot use {tmp_path}: Is a directory"):
+        opened(data, tmp_path)
+
+
+def test_a_map_larger_than_the_address_space_says_what_to_do(data: Path):
+    with pytest.raises(DirectoryError, match=r"raise that limit \(`ulimit -v`\), or lower map_gib"):
+        opened(data, map_bytes=1 << 50)
 
 
 def test_a_secret_mounted_by_an_orchestrator_is_accepted(tmp_path: Path):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter, itemgetter
@@ -219,6 +219,7 @@ class _Batches:
         following = segments.with_next(self._segments)
         needed = [segment for segment, after in following if after is None or after.first > self._held + 1]
         self._steps.stage("carrying on from the log", sum(segment.path.stat().st_size for segment in needed))
+        wanted: int | None = None
         for segment in needed:
             for record in self._records(segment, last=segment is needed[-1]):
                 if isinstance(record, segments.Torn):
@@ -231,12 +232,27 @@ class _Batches:
                     self._broken = f"the segment with batch {self._held + 1} is missing before {segment.path}"
                     return
                 if self._to_ms is not None and record.batch.at_ms > self._to_ms:
-                    self.is_reached = True
-                    return
+                    wanted = self._last_until(self._to_ms, needed) if wanted is None else wanted
+                    if record.sequence > wanted:
+                        self.is_reached = True
+                        return
                 self._held = record.sequence
                 self.count, self.at_ms = self.count + 1, record.batch.at_ms
                 self.is_reached = self.at_ms == self._to_ms
                 yield len(record.raw), record.batch
+
+    @staticmethod
+    def _last_until(to_ms: int, needed: list[segments.SegmentFile]) -> int:
+        """Return the sequence of the last batch dated `to_ms` or before; 0 = none. What is dated later and comes before
+        it was committed while a clock ran ahead.
+        """
+        last = 0
+        with suppress(segments.CorruptBackupError):  # nothing is read beyond it
+            for segment in needed:
+                for record in segments.records(segment, last=segment is needed[-1]):
+                    if isinstance(record, segments.SegmentRecord) and record.batch.at_ms <= to_ms:
+                        last = record.sequence
+        return last
 
     def _records(
         self, segment: segments.SegmentFile, *, last: bool

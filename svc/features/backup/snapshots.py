@@ -59,6 +59,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """Per table."""
     verified: Verification = Verification.FULL
     """How, before it got its name."""
+    number: int = 0
+    """Of those in its folder, in the order in which they were taken; 0 = taken by a program that did not count."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,8 @@ def _take(data: Path, folder: Path, partial: Path, taking: Taking, steps: Steps)
     folder_path = folder / _name(taken_at_ms)
     if folder_path.exists():
         raise DirectoryError(f"{folder_path} is there already")
+    number = 1 + max((other.manifest.number for other in listed(folder)), default=0)
+    manifest = msgspec.structs.replace(manifest, number=number)
     keep(partial, folder_path, manifest)
     return BackupSnapshot(folder_path, manifest)
 
@@ -184,10 +188,26 @@ def refuse_other_store(folder: Path, manifest: Manifest) -> None:
 
 
 def listed(folder: Path) -> list[BackupSnapshot]:
-    """Return the snapshots of a folder, oldest first. Raises `DirectoryError` and `NewerStoreError` like `read`."""
+    """Return the snapshots of a folder, oldest first. Raises `DirectoryError` and `NewerStoreError` like `read`.
+
+    One that was taken before another comes before it, whatever the clock showed then: what is dated later was dated by
+    a clock that ran ahead.
+    """
     with files.reporting("cannot read", folder):
         paths = sorted(path for path in folder.iterdir() if _NAME.fullmatch(path.name) and path.is_dir())
-    return sorted(map(read, paths), key=lambda snapshot: snapshot.manifest.taken_at_ms)
+    try:
+        found = [read(path) for path in paths]
+    except DirectoryError as error:  # no place is known for it: not the newest is taken for that
+        raise DirectoryError(
+            f"{error}: move that snapshot out of {folder}; `svc restore` takes another one if it is named itself"
+        ) from error
+    found.sort(key=lambda snapshot: (snapshot.manifest.number, snapshot.manifest.taken_at_ms))
+    times_ms: dict[Path, int] = {}
+    next_ms = found[-1].manifest.taken_at_ms if found else 0
+    for snapshot in reversed(found):
+        if snapshot.manifest.number:
+            next_ms = times_ms[snapshot.path] = min(next_ms, snapshot.manifest.taken_at_ms)
+    return sorted(found, key=lambda snapshot: times_ms.get(snapshot.path, snapshot.manifest.taken_at_ms))
 
 
 def is_snapshot(path: Path) -> bool:

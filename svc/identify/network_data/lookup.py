@@ -7,7 +7,7 @@ and none for addresses seen lately; replacing the data is replacing the object.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from functools import lru_cache
 from typing import Any, Literal, cast
 
@@ -126,4 +126,4 @@ class NetworkData:
 
 def is_stale(built_at: date, today: date, stale_days: int) -> bool:
     """Return whether data of that day are more than `stale_days` days old."""
-    return today - built_at > timedelta(days=stale_days)
+    return (today - built_at).days > stale_days

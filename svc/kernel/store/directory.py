@@ -194,18 +194,21 @@ def find_pepper(directory: Path, pepper_file: Path | None, *, with_store: bool =
 def _read_or_make(path: Path, entropy: Callable[[int], bytes], *, follow_links: bool) -> bytes:
     if not path.exists():
         _make_pepper(path, entropy(PEPPER_BYTES))
+
+    def opener(name: str, flags: int) -> int:
+        return os.open(name, flags | (0 if follow_links else os.O_NOFOLLOW))
+
     try:
-        descriptor = os.open(path, os.O_RDONLY | (0 if follow_links else os.O_NOFOLLOW))
+        with open(path, "rb", opener=opener) as file:
+            if os.fstat(file.fileno()).st_mode & stat.S_IWOTH:
+                raise DirectoryError(_WRITABLE.format(path))
+            pepper = file.read()
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise DirectoryError(
                 f"{path} is a symbolic link: put the file itself there, or name it with SVC_PEPPER_FILE"
             ) from error
         raise
-    with os.fdopen(descriptor, "rb") as file:
-        if os.fstat(file.fileno()).st_mode & stat.S_IWOTH:
-            raise DirectoryError(_WRITABLE.format(path))
-        pepper = file.read()
     if len(pepper) < PEPPER_BYTES:
         raise DirectoryError(
             f"{path} is shorter than {PEPPER_BYTES} bytes: it is not a pepper of this service. Put the right one "

@@ -70,6 +70,11 @@ def _unopened(file: Path, error: lmdb.Error) -> EngineError | CorruptionError:
         return EngineError("the file is empty: restore a backup, or delete it if nothing was ever stored there")
     if isinstance(error, lmdb.InvalidError):
         return CorruptionError(f"{file}: its first pages are corrupt, or it is not an LMDB file")
+    if isinstance(error, lmdb.MemoryError):
+        return EngineError(
+            "its map does not fit into the address space that this process may use: raise that limit (`ulimit -v`), or "
+            "lower map_gib to what the store needs"
+        )
     if getattr(error, "code", None) == errno.EAGAIN:  # of the lock by which LMDB tells that a reader lives
         return EngineError(
             f"a process of another container uses it, and has the number of this one there ({os.getpid()}): run the "

@@ -232,7 +232,7 @@ class _PageCheck:
                 begins, size = at + _NODE.size + key_bytes, low | high << 16
                 value = page[begins : begins + size]
                 if flags & _ELSEWHERE:
-                    value = self._large_value(page, at, name)
+                    value, _ = self._large_value(page, at, name)
                 yield _Node(page[at + _NODE.size : begins], value, bool(flags & _IS_TABLE))
         _compare(name, "rows", rows, table.rows)
 
@@ -242,20 +242,25 @@ class _PageCheck:
         offsets = self._offsets(page, number, _LEAF, name)
         for at in offsets:
             if page[at + _FLAGS] & _ELSEWHERE:
-                pages += self._pages_of(len(self._large_value(page, at, name)))
+                pages += self._large_value(page, at, name)[1]
         return len(offsets), pages
 
-    def _large_value(self, page: bytes, at: int, name: str) -> bytes:
+    def _large_value(self, page: bytes, at: int, name: str) -> tuple[bytes, int]:
+        """Take the pages of a large value. Return (value, number of its pages), which may be more than it needs: LMDB
+        leaves it those of a larger value that it replaced within one transaction.
+        """
         low, high, _, key_bytes = _NODE.unpack_from(page, at)
         (number,) = _NUMBER.unpack_from(page, at + _NODE.size + key_bytes)
         size = low | high << 16
-        pages = self._pages_of(size)
-        self._take(number, pages, name)
-        content = self._page(number, pages)
-        itself, _, flags, said = _OVERFLOW_HEADER.unpack_from(content)
-        if (itself, flags & _KINDS, said) != (number, _OVERFLOW, pages):
+        needed = self._pages_of(size)
+        self._take(number, needed, name)
+        content = self._page(number, needed)
+        itself, _, flags, pages = _OVERFLOW_HEADER.unpack_from(content)
+        if (itself, flags & _KINDS) != (number, _OVERFLOW) or pages < needed:
             raise CorruptionError(f"page {number} of {name} is not what leads to it says")
-        return content[_HEADER.size : _HEADER.size + size]
+        if pages > needed:
+            self._take(number + needed, pages - needed, name)
+        return content[_HEADER.size : _HEADER.size + size], pages
 
     def _pages_of(self, size: int) -> int:
         return (_HEADER.size + size - 1) // self._page_bytes + 1
@@ -319,17 +324,17 @@ def clear_gaps(file: Path, page_bytes: int) -> None:
             if _HEADER.size <= lower < upper <= page_bytes:
                 os.pwrite(descriptor, bytes(upper - lower), number * page_bytes + lower)
             if flags & _LEAF:
-                for begins, ends in _ends_elsewhere(page, lower, page_bytes):
+                for begins, ends in _ends_elsewhere(descriptor, page, lower, page_bytes):
                     os.pwrite(descriptor, bytes(ends - begins), begins)
             number += 1
 
 
-def _ends_elsewhere(page: bytes, lower: int, page_bytes: int) -> Iterator[tuple[int, int]]:
+def _ends_elsewhere(descriptor: int, page: bytes, lower: int, page_bytes: int) -> Iterator[tuple[int, int]]:
     """Yield (end of the value, end of its pages) in the file, of each value of a leaf that has pages of its own."""
     for at in struct.unpack_from(f"={(lower - _HEADER.size) // 2}H", page, _HEADER.size):
         low, high, flags, key_bytes = _NODE.unpack_from(page, at)
         if flags & _ELSEWHERE:
             (first,) = _NUMBER.unpack_from(page, at + _NODE.size + key_bytes)
-            used = _HEADER.size + (low | high << 16)
             begins = first * page_bytes
-            yield begins + used, begins + -(-used // page_bytes) * page_bytes
+            pages = _OVERFLOW_HEADER.unpack(os.pread(descriptor, _OVERFLOW_HEADER.size, begins))[3]
+            yield begins + _HEADER.size + (low | high << 16), begins + pages * page_bytes

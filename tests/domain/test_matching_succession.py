@@ -46,6 +46,41 @@ def test_so_does_one_that_clears_it_after_each_session_however_many_there_were(
     assert len(world.record().tokens) == TOKENS
 
 
+def test_a_browser_that_was_parted_on_the_road_is_known_when_it_clears_its_storage_at_home_again() -> None:
+    """Who clears the storage and travels at once is new there. Who was before is no equal of who is now: decisions
+    18.4.
+    """
+    world = World()
+    for day in range(5):
+        world.comes("a", day)
+    assert world.comes("b", 5, ip=ELSEWHERE).is_new
+    for day in range(6, 13):
+        assert world.comes("b", day).number == 2
+    for day, name in enumerate("cdefg", start=13):
+        seen = world.comes(name, day)
+        assert (seen.number, 85 <= seen.confidence <= 89) == (2, True)
+        assert world.comes(name, day + 0.1).number == 2
+
+
+def test_nor_is_a_private_window_at_another_place_which_never_came_back() -> None:
+    world = World()
+    for day in range(5):
+        world.comes("a", day)
+    assert world.comes("p", 5, ip=ELSEWHERE).is_new
+    for day in range(6, 18):
+        assert world.comes("a", day, ip=ELSEWHERE).number == 1
+    for day, name in enumerate("bcde", start=18):
+        assert world.comes(name, day, ip=ELSEWHERE).number == 1
+
+
+def test_an_equal_device_that_came_back_is_an_equal_as_before() -> None:
+    world = World()
+    for day, name in enumerate("abab" * 3):
+        world.comes(name, day)
+    assert (world.leads("a"), world.leads("b")[0]) == ((1,), 2)
+    assert world.comes("c", 12).is_new
+
+
 def test_an_older_token_that_returns_after_a_newer_one_shows_two_browsers_and_the_next_is_new() -> None:
     world = World()
     for day, name in enumerate("abc"):

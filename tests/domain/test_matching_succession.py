@@ -7,7 +7,7 @@ import pytest
 from svc.identify.matching import Recognition, Statistics, StatisticsUpdate
 from svc.identify.matching.tokens import STRANGERS, TOKENS
 from tests.domain.matching_world import DAY_MS, MINUTE_MS
-from tests.domain.test_matching_tokens import ELSEWHERE, FORUM, HOME, NEIGHBOR, World, browser
+from tests.domain.test_matching_tokens import ELSEWHERE, FORUM, HOME, NEIGHBOR, SHOP, World, browser
 
 KEY, ANOTHER_KEY = b"a key", b"another key"
 
@@ -26,6 +26,59 @@ def test_so_does_one_that_was_known_by_its_token_for_days() -> None:
         world.comes("a", day)
     seen = [world.comes(name, 10 + day) for day, name in enumerate("bcdef")]
     assert {one.number for one in seen} == {1}
+
+
+@pytest.mark.parametrize("key", [None, KEY], ids=["never signed", "signs"])
+@pytest.mark.parametrize("sites", [(SHOP,), (SHOP, FORUM)], ids=["one site", "two sites"])
+@pytest.mark.parametrize("pause", [3 / 24, 1.0, 7.0], ids=["hours", "days", "weeks"])
+def test_so_does_one_that_clears_it_after_each_session_however_many_there_were(
+    pause: float, sites: tuple[str, ...], key: bytes | None
+) -> None:
+    """Each token comes back in its session, so that the record is full of such ones when the next one joins."""
+    world = World()
+    for session in range(3 * TOKENS):
+        names = [f"session {session} of {origin}" for origin in sites]
+        for visit, (name, origin) in enumerate(2 * [*zip(names, sites, strict=True)]):
+            day = session * pause + visit * MINUTE_MS / DAY_MS
+            seen = world.comes(name, day, origin=origin, key=key and key + name.encode())
+            assert (seen.number, seen.split_from) == (1, None)
+        assert all(world.token(name).came_back for name in names), "who is forgotten at once is a stranger at the next"
+    assert len(world.record().tokens) == TOKENS
+
+
+def test_a_browser_that_was_parted_on_the_road_is_known_when_it_clears_its_storage_at_home_again() -> None:
+    """Who clears the storage and travels at once is new there. Who was before is no equal of who is now: decisions
+    18.4.
+    """
+    world = World()
+    for day in range(5):
+        world.comes("a", day)
+    assert world.comes("b", 5, ip=ELSEWHERE).is_new
+    for day in range(6, 13):
+        assert world.comes("b", day).number == 2
+    for day, name in enumerate("cdefg", start=13):
+        seen = world.comes(name, day)
+        assert (seen.number, 85 <= seen.confidence <= 89) == (2, True)
+        assert world.comes(name, day + 0.1).number == 2
+
+
+def test_nor_is_a_private_window_at_another_place_which_never_came_back() -> None:
+    world = World()
+    for day in range(5):
+        world.comes("a", day)
+    assert world.comes("p", 5, ip=ELSEWHERE).is_new
+    for day in range(6, 18):
+        assert world.comes("a", day, ip=ELSEWHERE).number == 1
+    for day, name in enumerate("bcde", start=18):
+        assert world.comes(name, day, ip=ELSEWHERE).number == 1
+
+
+def test_an_equal_device_that_came_back_is_an_equal_as_before() -> None:
+    world = World()
+    for day, name in enumerate("abab" * 3):
+        world.comes(name, day)
+    assert (world.leads("a"), world.leads("b")[0]) == ((1,), 2)
+    assert world.comes("c", 12).is_new
 
 
 def test_an_older_token_that_returns_after_a_newer_one_shows_two_browsers_and_the_next_is_new() -> None:

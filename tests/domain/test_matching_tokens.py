@@ -471,7 +471,8 @@ def test_strangers_are_given_up_first_then_tokens_that_never_came_back_then_the_
     live = [token_of(place, live=True, last=place) for place in range(4)]
     dead = [token_of(10 + place, last=100 + place) for place in range(4)]
     strangers = [token_of(20 + place, live=place > 1, stranger=True, last=200 + place) for place in range(4)]
-    left = [*dead, *strangers, *live, *(token_of(40 + place, live=True, last=500) for place in range(TOKENS))]
+    newest = [token_of(40 + place, live=True, last=500) for place in range(TOKENS)]
+    left = [newest[0], *dead, *strangers, *live, *newest[1:]]
     gone: list[Token] = []
     while len(left) > TOKENS:
         after = of_tokens.kept(tuple(left[: TOKENS + 1])) + tuple(left[TOKENS + 1 :])

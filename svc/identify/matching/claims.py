@@ -137,7 +137,7 @@ def _is_twin(statistics: Statistics, visitor: Visitor, token: Token, now_s: int)
     older = older_beside(token, visitor.tokens) if token.probation else None
     if older is None or token.private:
         return False
-    return statistics.twin_odds() * visitor.alive(older, token.first_s, now_s) > parameters.TWIN_ODDS
+    return statistics.twin_odds() * visitor.alive(older.last_s, token.first_s, now_s) > parameters.TWIN_ODDS
 
 
 def _is_on_probation(features: Features, visitor: Visitor, token: Token | None, now_s: int) -> bool:

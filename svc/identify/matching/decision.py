@@ -39,6 +39,7 @@ Linkage = Literal["token", "doubted_token", "exact", "match", "ambiguous", "doub
 several fit, because the likeness is too weak, because nobody resembles it, because the report says too little."""
 
 DAY_S: Final = 86_400
+_AT_HOME: Final = (NEAR, CROWDED, UNKNOWN)
 _CANVAS_BIT, _TIMEZONE_BIT = BIT[Attribute.CANVAS], BIT[Attribute.TIMEZONE]
 
 
@@ -301,12 +302,13 @@ def decide(
     doubt = (1.0 - calibrated) / max(1.0 - raw, 1e-9)
     probability_new = min((1.0 - rate) / total * doubt, 1.0 - calibrated)
     hidden = _hidden(features, best, now_ms // 1000, statistics)
-    probability = min(calibrated / (1.0 + hidden), _share_of_equals(features, best, weighed, statistics))
-    bar = _link_probability(features, best, counts, hidden, statistics)
-    # Until something returned, a new token costs no more than none.
-    linked = probability >= bar or (hidden < parameters.HIDDEN_DEVICE and probability * (1.0 + hidden) >= bar)
+    equals, living, gone = _equals(features, best, weighed, now_ms // 1000, statistics)
+    probability = min(calibrated / (1.0 + hidden), 1.0 / (1.0 + equals))
+    # Until something returned, a new token costs no more than none, and who was parted is no equal (decisions 18.4).
+    sure = min(calibrated, 1.0 / (1.0 + living)) if hidden < parameters.HIDDEN_DEVICE else probability
+    bar = _link_probability(features, best, counts, hidden, gone, statistics)
     outcome: Linkage
-    if linked:
+    if linked := sure >= bar:
         outcome = "exact" if best.exact else "match"
         sole = best.exact and counts.get(blocks.EXACT, 0.0) < parameters.SOLE_DEVICE
         sole = sole and probability >= parameters.SOLE_PROBABILITY
@@ -335,38 +337,52 @@ def _hidden(features: Features, best: _Candidate, now_s: int, statistics: Statis
     """
     if not features.token_is_new:
         return 0.0
-    at_home = best.network_context in (NEAR, CROWDED, UNKNOWN)
+    at_home = best.network_context in _AT_HOME
     return best.visitor.hidden(now_s, statistics.share_apart(features) if at_home else 1.0)
 
 
-def _share_of_equals(
-    features: Features, best: _Candidate, weighed: Sequence[_Candidate], statistics: Statistics
-) -> float:
-    """Return the share of the likeliest visitor among the known devices that send this very report from here, as each
-    may be the one that lost its token. A visitor that appeared when this one fell silent rather split off when a
-    browser cleared its storage: it counts only by the share of such tokens that turned out to be another device's here.
+def _equals(
+    features: Features, best: _Candidate, weighed: Sequence[_Candidate], now_s: int, statistics: Statistics
+) -> tuple[float, float, int]:
+    """Return how many other devices that send the likeliest visitor's very report from here are expected, as each may
+    be the one that lost its token; how many of them the decision counts; and how many visitors it does not count: they
+    came with a token that never came back, or fell silent when the next one appeared, as a browser does that clears its
+    storage. Such a one counts by the share of such tokens that turned out to be another device's here.
     """
     if not best.exact or not features.token_is_new:
-        return 1.0
+        return 0.0, 0.0, 0
     others = [
         other.visitor
         for other in weighed
         if other is not best and other.exact and other.network_context == best.network_context
     ]
     if not others:
-        return 1.0
-    apart = statistics.share_apart(features)
-    mine = best.visitor
-    return 1.0 / (1.0 + sum(1.0 if other.keeps_tokens and other.coexists(mine) else apart for other in others))
+        return 0.0, 0.0, 0
+    mine, apart = best.visitor, statistics.share_apart(features)
+    equals = sum(1.0 if other.keeps_tokens and other.coexists(mine) else apart for other in others)
+    if best.network_context not in _AT_HOME or apart >= parameters.HIDDEN_DEVICE:
+        return equals, equals, 0
+    gone = sum(
+        not other.keeps_tokens or other.is_past_of(mine, now_s) or mine.is_past_of(other, now_s) for other in others
+    )
+    return equals, equals - apart * gone, gone
 
 
 def _link_probability(
-    features: Features, best: _Candidate, counts: Mapping[int, float], hidden: float, statistics: Statistics
+    features: Features,
+    best: _Candidate,
+    counts: Mapping[int, float],
+    hidden: float,
+    gone: int,
+    statistics: Statistics,
 ) -> float:
-    """Return the calibrated probability from which on the report is linked to this candidate."""
-    alike = max(counts.get(kind, 0.0) for kind in (blocks.EXACT, blocks.EVERYTHING)) >= parameters.SOLE_DEVICE
+    """Return the calibrated probability from which on the report is linked to this candidate. `gone`: so many of the
+    devices in the counts are its own past.
+    """
+    devices = max(counts.get(kind, 0.0) for kind in (blocks.EXACT, blocks.EVERYTHING)) - gone
+    alike = devices >= parameters.SOLE_DEVICE
     alike = alike or hidden >= parameters.HIDDEN_DEVICE
-    at_home = best.network_context in (NEAR, CROWDED, UNKNOWN)
+    at_home = best.network_context in _AT_HOME
     if features.token:
         nearby = at_home or best.network_context == WIDE
         if nearby and not alike:

@@ -256,15 +256,21 @@ def kept(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
     """Return at most `TOKENS` of the tokens, in their order. Client tokens of other browsers are dropped first, then
     those that never came back, then those that did; within each of these, those whose last visit is longest ago, and of
     the same second those that joined first. The token that the visitor began with is the last of its kind to go: among
-    equal devices, which join while they are strangers to each other, it is the one whose visitor this is.
+    equal devices, which join while they are strangers to each other, it is the one whose visitor this is. The last one
+    that joined on its site had no time yet to come back: it goes after those that it is the successor of (ADR 235).
     """
     if len(tokens) <= TOKENS:
         return tokens
-    dispensable = min(
-        reversed(tokens),
-        key=lambda token: (token.is_live, token.is_own, token is tokens[-1], token.last_s),
-    )
+    dispensable = min(reversed(tokens), key=lambda token: _worth(token, tokens))
     return kept(tuple(token for token in tokens if token is not dispensable))
+
+
+def _worth(token: Token, tokens: tuple[Token, ...]) -> tuple[bool | int, ...]:
+    """Return what orders tokens by how dispensable they are, the most dispensable first."""
+    is_first = token is tokens[-1]
+    later = [each for each in tokens[: _index(token, tokens)] if each.origin == token.origin and each.is_own]
+    is_superseded = not is_first and any(each.is_live for each in later)
+    return token.is_own, token.is_live or not later, not is_superseded, token.is_live, is_first, token.last_s
 
 
 def replaced(tokens: tuple[Token, ...], token: Token) -> tuple[Token, ...]:

@@ -133,26 +133,28 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
         """Return this visitor's record of a token or device id with this 64-bit hash; `None` if it has none."""
         return next((token for token in self.tokens if token.hash == hash_), None)
 
-    def alive(self, token: Token, since_s: int, now_s: int) -> float:
-        """Return the likelihood that a token of this visitor has been silent since `since_s` and is still in use,
-        relative to certainty that it is gone: visits come by chance, at a rate estimated from the visitor's own visits
-        (Poisson and gamma).
+    def alive(self, last_s: int, since_s: int, now_s: int) -> float:
+        """Return the likelihood that what was seen at `last_s`, and not since `since_s`, is still in use, relative to
+        certainty that it is gone: visits come by chance, at a rate estimated from this visitor's (Poisson and gamma).
         """
-        silent_s = max(now_s - max(token.last_s, since_s), 0)
+        silent_s = max(now_s - max(last_s, since_s), 0)
         known_s = max(since_s - self.first_seen_s, 0) + RATE_DAYS * DAY_S
         return (known_s / (known_s + silent_s)) ** self.visits
 
+    def is_gone(self, last_s: int, since_s: int, now_s: int) -> bool:
+        """Return whether it has been silent too long to be in use, compared with how often this visitor comes."""
+        days = (now_s - max(last_s, since_s)) // DAY_S
+        return days >= OPEN_DAYS or (days >= SILENT_DAYS and self.alive(last_s, since_s, now_s) < REPLACED_BELOW)
+
     def has_replaced(self, token: Token, now_s: int) -> bool:
-        """Return whether the older token of the same origin has been silent for so long, compared with how often this
-        visitor comes, that this one has replaced it.
-        """
+        """Return whether this token has replaced the older one of the same origin."""
         older = of_tokens.older_beside(token, self.tokens)
-        if older is None:
-            return False
-        silent_s = now_s - max(older.last_s, token.first_s)
-        if silent_s >= OPEN_DAYS * DAY_S:
-            return True
-        return silent_s >= SILENT_DAYS * DAY_S and self.alive(older, token.first_s, now_s) < REPLACED_BELOW
+        return older is not None and self.is_gone(older.last_s, token.first_s, now_s)
+
+    def is_past_of(self, other: Visitor, now_s: int) -> bool:
+        """Return whether this one fell silent when the other appeared, and is gone: one browser that was parted."""
+        since_s = other.first_seen_s
+        return self.first_seen_s < since_s >= self.last_seen_s and self.is_gone(self.last_seen_s, since_s, now_s)
 
     def hidden(self, now_s: int, apart: float) -> float:
         """Return how many further devices are expected behind this visitor, 0 to 1. Tokens of which each fell silent
@@ -171,7 +173,7 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
                     return 1.0
                 alive = 1.0
             else:
-                alive = apart * self.alive(older, token.first_s, now_s)
+                alive = apart * self.alive(older.last_s, token.first_s, now_s)
             if token.came_back:
                 continue
             if now_s - token.last_s < OPEN_DAYS * DAY_S:

@@ -47,8 +47,8 @@ class Webhooks(NamedTuple):
     """As in `svc.features.webhooks.content.envelope`."""
     cursors_key: bytes
     """As in `svc.kernel.values.encodings`."""
-    check_target: Callable[[str], Awaitable[Refusal | None]]
-    """What is the matter with a URL as a target, in a few seconds at most."""
+    check_target: Callable[[str, int], Awaitable[Refusal | None]]
+    """What is the matter with a URL as a target of an organization (its number), in a few seconds at most."""
 
 
 class Services(NamedTuple):

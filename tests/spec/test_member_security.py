@@ -214,6 +214,14 @@ async def test_attempts_by_an_open_screen_count_as_attempts_to_sign_in(live: Liv
     assert (await Browser(live)("POST", SESSION, with_password())).status_code == 429
 
 
+@pytest.mark.slow(0.2)
+async def test_codes_of_an_offer_that_was_left_open_are_not_tried_at_length(live: Live):
+    browser = await came_in(live, email=ADA)
+    assert (await browser("POST", OFFER, {"password": PASSWORD})).status_code == 200
+    said = [(await browser("POST", CONFIRM, {"code": "000000"})).status_code for _ in range(ACCOUNT_SIGN_INS)]
+    assert said == [422] * (ACCOUNT_SIGN_INS - 1) + [429]
+
+
 async def test_a_session_of_a_key_and_a_member_of_the_provider_have_no_password_to_change(live: Live):
     browser = await signed_in(live)
     for path, body in (

@@ -121,5 +121,5 @@ async def issue_of(
     **reach: Any,
 ) -> Issue | None:
     """Why the URL cannot be a target, if it cannot; `reach` as of `TargetPolicy`."""
-    refusal = await check_target(url, names, TargetPolicy(tuple(networks), **reach))
+    refusal = await check_target(url, 1, names, TargetPolicy(tuple(networks), **reach))
     return None if refusal is None else refusal.details[0].issue

@@ -14,7 +14,7 @@ import trio
 import trio.testing
 from trio.testing import MockClock
 
-from svc.features.webhooks.transport.resolver import SystemResolver, system_lookup
+from svc.features.webhooks.transport.resolver import SystemResolver, asked_for, system_lookup
 
 LIMIT_S = 3.0
 
@@ -161,3 +161,37 @@ async def test_an_address_is_not_resolved(zone: Zone):
     assert zone.asked == []
     await resolver("2130706433")
     assert zone.asked == ["2130706433"], "an odd spelling is a name like any other"
+
+
+async def asked_by(resolver: SystemResolver, organization: int, host: str) -> tuple[str, ...]:
+    with asked_for(organization):
+        return await resolver(host)
+
+
+@pytest.mark.parametrize("answers_first", [False, True], ids=["never answer", "answer once"])
+async def test_names_of_one_organization_take_no_thread_from_others(
+    zone: Zone, mock_clock: MockClock, answers_first: bool
+):
+    resolver = SystemResolver(zone, limit_s=LIMIT_S, pool_threads=8)
+    assert await asked_by(resolver, 1, "known.test")
+    black, zone.black = zone.black, set()
+    for host in black if answers_first else ():
+        assert await asked_by(resolver, 2, host)
+    zone.black, zone.asked = black, []
+    attacked: list[tuple[str, ...]] = []
+
+    async def attack(host: str) -> None:
+        attacked.append(await asked_by(resolver, 2, host))
+
+    async with trio.open_nursery() as nursery:
+        for host in (*black, "known.test", "new.test"):
+            nursery.start_soon(attack, host)
+        await trio.testing.wait_all_tasks_blocked()
+        while len(black.intersection(zone.asked)) < 2:
+            await trio.to_thread.run_sync(time.sleep, 0.001)
+        # The other organization is answered at once, also where a name waits for the first one's threads.
+        assert await asked_by(resolver, 1, "new.test")
+        assert await asked_by(resolver, 1, "known.test")
+        assert len(black.intersection(zone.asked)) == 2
+        mock_clock.jump(LIMIT_S)
+    assert () in attacked

@@ -91,12 +91,16 @@ async def offer_codes(services: Services, call: Call) -> OfferedTotpBody | Refus
 
 async def confirm_codes(services: Services, call: Call) -> RecoveryCodesBody | Refusal:
     """`POST /console/api/totp/confirm`: the member needs codes by the offered secret from now on, and gets new recovery
-    codes. `422` (`invalid_value`) for a wrong code, `404 not_found` without an offer.
+    codes. `422` (`invalid_value`) for a wrong code, `404 not_found` without an offer, `429
+    rate_limited` as for signing in.
     """
     body: ConfirmTotpBody = call.body
     whose = _whose(caller_of(call))
     if whose is None:
         return Refusal("not_found")
+    over = _over(services, call, whose.member)
+    if over is not None:
+        return over
     code_ms = services.world.wall_time_of(call.at_ms)  # the authenticator has a clock of its own
     key, codes = services.part(PasswordHasher).key, recovery_codes(services.world.entropy(RECOVERY_ENTROPY))
 
@@ -222,8 +226,12 @@ async def _proof(services: Services, call: Call, whose: _Whose) -> Callable[[Tra
 
 async def _hashed(services: Services, call: Call, member: Member, password: str) -> bytes | Refusal:
     """Return the hash of a password that may be the member's. `429 rate_limited` as for signing in with the address."""
-    over = services.limits.account_refusal(email_digest(member.email), call.at_ms)
+    over = _over(services, call, member)
     return over or await services.part(PasswordHasher).hash(member.email, password[: LONGEST_PASSWORD + 1])
+
+
+def _over(services: Services, call: Call, member: Member) -> Refusal | None:
+    return services.limits.account_refusal(email_digest(member.email), call.at_ms)
 
 
 def _end(services: Services, changed: MemberChange) -> None:

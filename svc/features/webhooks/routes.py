@@ -80,7 +80,8 @@ async def create_webhook(services: Services, call: Call) -> IssuedWebhookBody | 
     `409 webhook_limit`, `422` with the field.
     """
     body: CreateWebhookBody = call.body
-    refusal = endpoints.faulty_events(body.events, body.environment) or await services.webhooks.check_target(body.url)
+    refusal = endpoints.faulty_events(body.events, body.environment)
+    refusal = refusal or await services.webhooks.check_target(body.url, call.organization.number)
     refusal = refusal or compile_filter(services, call, body.filter)
     if refusal is not None:
         return refusal
@@ -97,7 +98,7 @@ async def update_webhook(services: Services, call: Call) -> WebhookBody | Refusa
     # without an environment in the body, whether the one it has suffices is known in the transaction
     refusal = endpoints.faulty_events(named.get("events", ()), named.get("environment", "live"))
     if refusal is None and await _is_another_url(services, call, named.get("url")):
-        refusal = await services.webhooks.check_target(named["url"])
+        refusal = await services.webhooks.check_target(named["url"], call.organization.number)
     refusal = refusal or compile_filter(services, call, named.get("filter"))
     if refusal is not None:
         return refusal

@@ -6,9 +6,13 @@ What may live here: the threads that look names up. What the addresses are good 
 from __future__ import annotations
 
 import socket
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections import OrderedDict, defaultdict
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
+from math import ceil
+from typing import cast
 
 import trio
 
@@ -18,6 +22,8 @@ LOOKUP_LIMIT_S = 3
 """For one name."""
 POOL_THREADS = 32
 """Names that are looked up at once, in each of the two pools."""
+SHARES = 4
+"""Of a pool. An organization has one, however many names it has that never answer."""
 REMEMBERED = 4096
 """Names of which it is known that they answered last time."""
 
@@ -25,6 +31,19 @@ REMEMBERED = 4096
 Resolver = Callable[[str], Awaitable[tuple[str, ...]]]
 """All addresses of a host, IPv4 and IPv6, as text and in the order to try them; none when it does not resolve. Never
 raises for a name."""
+
+
+_asking_for: ContextVar[int | None] = ContextVar("_asking_for", default=None)
+
+
+@contextmanager
+def asked_for(organization: int) -> Generator[None]:
+    """Have the look-ups of a block use this organization's share of the threads."""
+    before = _asking_for.set(organization)
+    try:
+        yield
+    finally:
+        _asking_for.reset(before)
 
 
 def system_lookup(host: str) -> tuple[str, ...]:
@@ -36,6 +55,42 @@ def system_lookup(host: str) -> tuple[str, ...]:
     except (OSError, UnicodeError):
         return ()
     return tuple(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+class _Share:
+    """An organization's share of a pool: what `trio.to_thread` asks of a limiter."""
+
+    def __init__(self, *limiters: trio.CapacityLimiter) -> None:
+        self._own, self._pool = limiters
+
+    async def acquire_on_behalf_of(self, borrower: object) -> None:
+        """Wait for a thread of the share, then for one of the pool."""
+        await self._own.acquire_on_behalf_of(borrower)
+        try:
+            await self._pool.acquire_on_behalf_of(borrower)
+        except trio.Cancelled:
+            self._own.release_on_behalf_of(borrower)
+            raise
+
+    def release_on_behalf_of(self, borrower: object) -> None:
+        """Give the thread back, which may be long after its caller has left."""
+        self._pool.release_on_behalf_of(borrower)
+        self._own.release_on_behalf_of(borrower)
+
+
+class _Pool:
+    """So many threads. What is asked for no organization may take all of them."""
+
+    def __init__(self, threads: int) -> None:
+        self._all = trio.CapacityLimiter(threads)
+        self._own = defaultdict[int, trio.CapacityLimiter](lambda: trio.CapacityLimiter(ceil(threads / SHARES)))
+
+    def limiter(self) -> trio.CapacityLimiter:
+        """Return the limiter of a look-up that begins now."""
+        organization = _asking_for.get()
+        if organization is None:
+            return self._all
+        return cast("trio.CapacityLimiter", _Share(self._own[organization], self._all))  # it takes any with the methods
 
 
 class _Question:
@@ -50,12 +105,13 @@ class _Question:
 class SystemResolver:
     """Looks names up on threads of its own, for at most `limit_s` each. An address is its own answer, without a thread.
 
-    Callers that ask for a name while it is looked up share that look-up: its answer arrives after each of them has
-    asked. No answer is kept for later callers.
+    Callers that ask for a name, for one organization, while it is looked up share that look-up: its answer arrives
+    after each of them has asked. No answer is kept for later callers.
 
     A thread cannot be stopped: a name whose server never answers holds one until the system gives up, 10 to 30 s
-    later. So names that answered last time have a pool of their own, which those others cannot fill; and a name whose
-    thread is still out after its time was up is not asked again before that thread is back.
+    later. So names that answered last time have a pool of their own, which those others cannot fill; a name whose
+    thread is still out after its time was up is not asked again before that thread is back; and an organization has a
+    share of each pool (`asked_for`), since whoever owns a domain has any number of names that answer once.
     """
 
     def __init__(
@@ -67,12 +123,13 @@ class SystemResolver:
     ) -> None:
         self._look_up = look_up
         self._limit_s = limit_s
-        self._proven = trio.CapacityLimiter(pool_threads)
-        self._unproven = trio.CapacityLimiter(pool_threads)
+        self._proven = _Pool(pool_threads)
+        self._unproven = _Pool(pool_threads)
         self._answered: OrderedDict[str, None] = OrderedDict()
         self._out: dict[object, str] = {}
         self._overdue: set[object] = set()
-        self._asking: dict[str, _Question] = {}
+        self._asking: dict[tuple[str, int | None], _Question] = {}
+        """By name and the organization for which it is asked: none waits in the queue of another one."""
 
     async def __call__(self, host: str, /) -> tuple[str, ...]:
         """Look a name up; empty when it does not resolve or takes longer than `limit_s`."""
@@ -80,15 +137,16 @@ class SystemResolver:
             address = read_address(host)
             if address is not None:
                 return (str(address),)
-        while (asked := self._asking.get(host)) is not None:
+        place = host, _asking_for.get()
+        while (asked := self._asking.get(place)) is not None:
             await asked.ended.wait()
             if asked.found is not None:
                 return asked.found
-        question = self._asking[host] = _Question()
+        question = self._asking[place] = _Question()
         try:
             question.found = await self._ask(host)
         finally:
-            del self._asking[host]
+            del self._asking[place]
             question.ended.set()
         return question.found
 
@@ -101,7 +159,7 @@ class SystemResolver:
         found: tuple[str, ...] = ()
         with trio.move_on_after(self._limit_s) as scope:
             found = await trio.to_thread.run_sync(
-                partial(self._run, lookup, host), abandon_on_cancel=True, limiter=pool
+                partial(self._run, lookup, host), abandon_on_cancel=True, limiter=pool.limiter()
             )
         if scope.cancelled_caught and lookup in self._out:
             self._overdue.add(lookup)

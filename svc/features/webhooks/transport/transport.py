@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from svc.features.webhooks.addresses import MAX_URL_LENGTH, TargetPolicy, addresses_to_dial, may_use, read_target
 from svc.features.webhooks.records import Attempted, TransportError
 from svc.features.webhooks.transport.connections import Dialer, IdleConnections, PooledConnection, ResponseTooLargeError
-from svc.features.webhooks.transport.resolver import Resolver
+from svc.features.webhooks.transport.resolver import Resolver, asked_for
 from svc.features.webhooks.transport.sockets import SocketBackend, TlsReadError
 from svc.kernel.values.refusals import Issue, Refusal, invalid
 
@@ -173,17 +173,18 @@ _NOT_PUBLIC = (
 )
 
 
-async def check_target(url: str, resolver: Resolver, reach: TargetPolicy) -> Refusal | None:
-    """Return why the URL cannot be a webhook's target, and what to do; `None` if it can. `invalid_url`: not https, user
-    info, a fragment, over 2,048 characters, a port that is not allowed, or a host that does not resolve.
-    `not_public_address`: one of the host's addresses is one that webhooks may not use.
+async def check_target(url: str, organization: int, resolver: Resolver, reach: TargetPolicy) -> Refusal | None:
+    """Return why the URL cannot be a target of the organization (its number), and what to do; `None` if it can.
+    `invalid_url`: not https, user info, a fragment, over 2,048 characters, a port that is not allowed, or a host that
+    does not resolve. `not_public_address`: one of the host's addresses is one that webhooks may not use.
     """
     target = read_target(url)
     if target is None:
         return _refused("invalid_url", _NO_TARGET if url[:8].lower() == "https://" else _NOT_HTTPS)
     if not may_use(target.port, reach):
         return _refused("invalid_url", _PORT)
-    answers = await resolver(target.host)
+    with asked_for(organization):
+        answers = await resolver(target.host)
     if not answers:
         return _refused("invalid_url", _UNRESOLVED)
     return None if addresses_to_dial(answers, reach) else _refused("not_public_address", _NOT_PUBLIC)

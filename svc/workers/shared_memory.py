@@ -16,7 +16,7 @@ Counts. Each worker leaves its own for the one that reports for all. Its slot ha
 that a worker that is killed while it writes leaves the half before that whole. What a dead worker of the slot had
 counted is its successor's to begin with: sums never fall.
 
-Connections. Each worker says how many it has, so that the one with fewest takes the next.
+Connections. Each worker says how many it has, so that the one with fewest takes the next (docs/adr/0229).
 """
 
 from __future__ import annotations

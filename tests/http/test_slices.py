@@ -13,7 +13,17 @@ import trio
 
 from svc.http.listing import MAX_LOOKED_AT, counted
 from svc.kernel.values.steps import Steps
-from svc.kernel.work.slices import BUSY_S, MAX_AT_ONCE, SLICE_S, Slice, carried_out, found_behind, in_slices
+from svc.kernel.work.slices import (
+    BUSY_S,
+    MAX_AT_ONCE,
+    SHORT,
+    SLICE_S,
+    Slice,
+    carried_out,
+    found_behind,
+    in_slices,
+    in_turns,
+)
 
 
 class Clock:
@@ -164,11 +174,14 @@ class Turns:
 
     def __init__(self) -> None:
         self.taken = 0
+        self.is_held = False
 
     @asynccontextmanager
     async def held(self) -> AsyncGenerator[None]:
         self.taken += 1
+        self.is_held = True
         yield
+        self.is_held = False
 
 
 async def found(rows: Sequence[bool], start: int, limit: int, most: int = 10_000) -> tuple[list[int], int | None, int]:
@@ -199,6 +212,24 @@ async def test_a_full_page_looks_at_few_rows_for_another_one(autojump_clock: obj
     assert resume is not None
     assert resume <= 2 * MAX_AT_ONCE + 1
     assert (await found(many, resume, 1))[:2] == ([], None)
+
+
+async def test_a_read_of_more_than_any_page_takes_a_turn_though_it_finds_something_everywhere(autojump_clock: object):
+    rows = [True] * 5_000
+    assert await found(rows, 0, SHORT) == (list(range(SHORT)), SHORT, 0)
+    places, resume, turns = await found(rows, 0, 2_000)
+    assert (len(places), resume, turns) == (2_000, 2_000, 1)
+
+
+async def test_a_file_takes_a_turn_for_each_slice_and_none_while_its_reader_takes_it(autojump_clock: object):
+    turns, rows = Turns(), list[int]()
+    world = store = cast("Any", clock := Clock(SLICE_S / 10))
+    async for some in in_turns(in_slices(world, store, range(500), clock.read), turns.held):
+        assert not turns.is_held
+        rows += some
+    assert rows == list(range(500))
+    assert turns.taken == len(clock.slices) + 1
+    assert not turns.is_held
 
 
 async def test_a_search_in_vain_takes_a_turn_and_ends_at_its_bound(autojump_clock: object):

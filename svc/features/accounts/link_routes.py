@@ -215,7 +215,8 @@ async def _accounts(services: Services, call: Call, number: int, query: SearchQu
     listing = Listing(call.at_ms - services.event_retention_ms, end_of_now(call.at_ms), limit=EVENTS_SEARCHED)
     places, _ = await find_positions(services, call.turn, number, [query.environment], listing)
     naming = partial(_account_ids, text=text)
-    async with aclosing(in_slices(services.world, services.store, places, naming)) as slices:
+    slices = in_slices(services.world, services.store, places, naming)
+    async with call.turn.held(), aclosing(slices):
         async for some in slices:
             found |= dict.fromkeys(account_id for account_id in some if account_id is not None)
             if len(found) > MAX_FOUND:

@@ -38,7 +38,7 @@ from svc.kernel.values.fields import Environment
 from svc.kernel.values.ids import DAY_MS
 from svc.kernel.values.refusals import Detail, Refusal
 from svc.kernel.values.timestamps import timestamp
-from svc.kernel.work.slices import Slice, scanned
+from svc.kernel.work.slices import Slice, in_turns, scanned
 
 MAX_ROWS = 1_000_000
 
@@ -73,7 +73,7 @@ async def export_events(services: Services, call: Call) -> Outcome | Refusal:
     if await _is_too_long(services, call.turn, number, query.environment, listing):
         return Refusal("validation_error", (Detail("from", "out_of_range", "query"),), explanation=TOO_MANY)
     form = FORMATS[query.format]
-    parts = _event_lines(services, number, query.environment, listing, form)
+    parts = _event_lines(services, call.turn, number, query.environment, listing, form)
     return _file(parts, form.media_type, f"events-{query.environment}-{timestamp(call.at_ms)[:10]}.{query.format}")
 
 
@@ -117,13 +117,14 @@ def _at_most(total: HourCounts, filters: Filters) -> int:
 
 
 async def _event_lines(
-    services: Services, number: int, environment: Environment, listing: Listing, form: Format
+    services: Services, turn: Turn, number: int, environment: Environment, listing: Listing, form: Format
 ) -> AsyncGenerator[bytes]:
     if form.head:
         yield form.head
     scan = partial(_lines, form, events.EventScan(number, [environment], listing))
-    async with aclosing(scanned(services.world, services.store, scan, listing.start)) as slices:
-        async for some in slices:
+    slices = scanned(services.world, services.store, scan, listing.start)
+    async with aclosing(in_turns(slices, turn.held)) as parts:
+        async for some in parts:
             found = [line for _, line in some if line is not None]
             note_unreadable(services, "exportConsoleEvents", number, [event for event, _ in found])
             if found:
@@ -149,19 +150,19 @@ async def export_entries(services: Services, call: Call) -> Outcome | Refusal:
     found = await services.store.query(partial(find_list, number=number, list_id=call.path["list_id"]))
     if found is None:
         return Refusal("not_found")
-    parts = _entry_lines(services, number, found.id, call.at_ms)
+    parts = _entry_lines(services, call.turn, number, found.id, call.at_ms)
     return _file(parts, "text/csv; charset=utf-8", f"{found.name}.csv")
 
 
-async def _entry_lines(services: Services, number: int, list_id: str, now_ms: int) -> AsyncGenerator[bytes]:
+async def _entry_lines(services: Services, turn: Turn, number: int, list_id: str, now_ms: int) -> AsyncGenerator[bytes]:
     yield csv_line(ENTRY_COLUMNS)
 
     def scan(snapshot: Snapshot, after: str, count: int) -> Iterator[tuple[str, bytes]]:
         for at, entry in entries_behind(snapshot, number, list_id, "", after, count):
             yield at, csv_line(_cells(entry)) if entry.is_living(now_ms) else b""
 
-    async with aclosing(scanned(services.world, services.store, scan, "")) as slices:
-        async for some in slices:
+    async with aclosing(in_turns(scanned(services.world, services.store, scan, ""), turn.held)) as parts:
+        async for some in parts:
             lines = b"".join(line for _, line in some)
             if lines:
                 yield lines

@@ -28,6 +28,8 @@ SLICE_S: Final = 0.002
 MAX_AT_ONCE: Final = 64
 """Items of one query, where they cost little; what bounds it where time stands still, as in simulations."""
 FIRST_AT_ONCE: Final = 8
+SHORT: Final = 256
+"""Items of a read that waits for no turn, where most of them are wanted: more than any page has."""
 BUSY_S: Final = 0.0001
 """Others work, where they take so long in one pass of the loop: less than any part of an identification."""
 
@@ -78,7 +80,8 @@ async def found_behind(
 ) -> tuple[list[R], P | None]:
     """Return up to `limit` rows behind a position, and the position of the last item that was looked at, `None` = there
     is none behind it. An item without a row is `None`. At most about `most` are looked at, and behind a full page only
-    few. `held()` is entered for a long search: one that finds something in less than half of what it looks at.
+    few. `held()` is entered for a long search: one that finds something in less than half of what it looks at, or that
+    looks at more than `SHORT`.
     """
     found: list[R] = []
     looked_at, behind, is_long = 0, start, False
@@ -98,10 +101,23 @@ async def found_behind(
                     most = min(most, looked_at + MAX_AT_ONCE) if len(found) == limit else most
             if looked_at >= most:
                 return found, behind
-            if not is_long and 2 * len(found) < looked_at:
+            if not is_long and (2 * len(found) < looked_at or looked_at > SHORT):
                 is_long = True
                 await stack.enter_async_context(held())
     return found, None
+
+
+async def in_turns(slices: AsyncGenerator[list[R]], held: Held) -> AsyncGenerator[list[R]]:
+    """Yield what a long read yields: `held()` is entered for each slice and the rest behind the one before, and not
+    while somebody takes it, who may be slow.
+    """
+    async with aclosing(slices):
+        while True:
+            async with held():
+                found = await anext(slices, None)
+            if found is None:
+                return
+            yield found
 
 
 async def in_slices(world: World, store: Store, items: Sequence[T], read: Read[T, R]) -> AsyncGenerator[list[R]]:

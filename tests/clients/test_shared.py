@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+LIBRARY = Path(__file__).parents[2] / "clients" / "python"
 FORKING = """
 import json, os, sys
 from svc_client import Client
@@ -52,7 +55,8 @@ with ThreadPoolExecutor(4) as threads:
 def ran(program: str, url: str) -> Any:
     """What a program prints of the service at `url`; it ends within 30 seconds."""
     command = [sys.executable, "-c", program, url]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+    environment = os.environ | {"PYTHONPATH": str(LIBRARY)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30, env=environment)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

@@ -52,6 +52,9 @@ class SharedSocket:
 class WorkerListener(trio.abc.Listener[trio.abc.Stream]):
     """A worker's listener."""
 
+    share = None
+    """Workers take turns at the socket without counting."""
+
     def __init__(self, shared: SharedSocket, incoming: trio.MemoryReceiveChannel[socket.socket]) -> None:
         self._shared = shared
         self._incoming = incoming

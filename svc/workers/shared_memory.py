@@ -219,7 +219,7 @@ class ConnectionShare:
         counts[index] = 0
 
     def add(self, number: int) -> None:
-        """Count so many connections more, or fewer."""
+        """Add to the number of this worker's connections; negative where they have ended."""
         if self._counts[self._index] != NO_MORE:
             self._counts[self._index] += number
 

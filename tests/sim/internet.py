@@ -112,7 +112,7 @@ class Internet(httpcore.AsyncNetworkBackend):
         for wire in list(self._wires):
             wire.cut()
 
-    async def resolve(self, host: str, /) -> tuple[str, ...]:
+    async def resolve(self, host: str, organization: int, /) -> tuple[str, ...]:
         """As `svc.features.webhooks.transport.resolver.Resolver`."""
         found = self.hosts[host]
         await trio.sleep(self.chance.uniform(0.0001, 0.05))

@@ -92,14 +92,14 @@ class Meddling:
         self._transport = transport
         self._meddle = meddle
 
-    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Attempted:
-        return await self._transport.post(url, *self._meddle(body, dict(headers)))
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str], organization: int) -> Attempted:
+        return await self._transport.post(url, *self._meddle(body, dict(headers)), organization)
 
 
 class Lying:
     """Says that all is well, and sends nothing."""
 
-    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Attempted:
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str], organization: int) -> Attempted:
         return Attempted(200, None, 1, None)
 
 
@@ -134,9 +134,9 @@ def twice() -> Sabotage:
         def __init__(self, transport: Transport) -> None:
             self._transport = transport
 
-        async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Attempted:
-            await self._transport.post(url, body, headers)
-            return await self._transport.post(url, body, headers)
+        async def post(self, url: str, body: bytes, headers: Mapping[str, str], organization: int) -> Attempted:
+            await self._transport.post(url, body, headers, organization)
+            return await self._transport.post(url, body, headers, organization)
 
     return Sabotage(sends=Twice)
 

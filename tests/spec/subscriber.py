@@ -37,7 +37,7 @@ class Names:
         self.known: dict[str, tuple[str, ...]] = {PUBLIC_ADDRESS: (PUBLIC_ADDRESS,)}
         self.asked: list[str] = []
 
-    async def __call__(self, host: str, /) -> tuple[str, ...]:
+    async def __call__(self, host: str, organization: int, /) -> tuple[str, ...]:
         await trio.lowlevel.checkpoint()
         self.asked.append(host)
         return self.known.get(host, ())

@@ -559,7 +559,7 @@ class Heard:
     def __init__(self) -> None:
         self._keep, self._kept = trio.open_memory_channel[Request](1)
 
-    async def look_up(self, host: str, /) -> tuple[str, ...]:
+    async def look_up(self, host: str, organization: int, /) -> tuple[str, ...]:
         await trio.lowlevel.checkpoint()
         return ("127.0.0.1",) if host == "hooks.example" else ()
 

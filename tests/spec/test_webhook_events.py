@@ -29,7 +29,7 @@ class Receiver:
         self.said: list[tuple[str, dict[str, Any]]] = []
         self._more = trio.Event()
 
-    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Attempted:
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str], organization: int) -> Attempted:
         said = json.loads(body)
         assert headers["X-Svc-Event-ID"] == said["id"]
         self.said.append((url, said))

@@ -87,7 +87,7 @@ class Receivers:
             self._held.pop(url).set()
         await at_rest()
 
-    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Attempted:
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str], organization: int) -> Attempted:
         seen = Post(EPOCH_MS + round(trio.current_time() * 1000), url, body, headers)
         self.posts.append(seen)
         self.open[url] = self.open.get(url, 0) + 1

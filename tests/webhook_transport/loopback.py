@@ -51,7 +51,7 @@ class Names:
     def __init__(self, **answers: tuple[str, ...] | list[tuple[str, ...]]) -> None:
         self.answers: dict[str, Any] = {NAME: ("127.0.0.1",), **answers}
 
-    async def __call__(self, host: str, /) -> tuple[str, ...]:
+    async def __call__(self, host: str, organization: int, /) -> tuple[str, ...]:
         await trio.lowlevel.checkpoint()
         known = self.answers.get(host, ())
         return known.pop(0) if isinstance(known, list) else known

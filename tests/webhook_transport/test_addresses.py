@@ -50,7 +50,7 @@ async def test_no_private_address_is_dialed_in_any_case(authority: Authority):
             async with sending(authority, names, backend, networks=()) as sender:
                 url = f"https://{NAME}/{hostile}"
                 created = await issue_of(url, names)
-                attempts = [await sender.post(url, b"{}", {}) for _ in STAGES[1:]]
+                attempts = [await sender.post(url, b"{}", {}, 1) for _ in STAGES[1:]]
             case = f"{hostile} {records}, from {stage} on"
             assert created == ("not_public_address" if stage == "create" else None), case
             blocked = [attempted.error == "blocked_address" for attempted in attempts]
@@ -65,7 +65,7 @@ async def test_a_persistent_connection_does_not_bypass_the_check_of_a_rebound_na
     async with receiver(hears, authority.server(NAME)) as port:
         backend = Dialed(leading_to=port)
         async with sending(authority, names, backend, networks=()) as sender:
-            errors = [(await sender.post(f"https://{NAME}/", b"{}", {})).error for _ in range(3)]
+            errors = [(await sender.post(f"https://{NAME}/", b"{}", {}, 1)).error for _ in range(3)]
     assert errors == [None, "blocked_address", None]
     assert len(hears.requests) == 2
     assert backend.dials == [PUBLIC_V4]
@@ -83,7 +83,7 @@ async def test_unusual_notations_are_resolved_by_the_system_and_then_checked(aut
     resolver, backend = SystemResolver(), Dialed()
     assert await issue_of(f"https://{host}:8443/x", resolver) == "not_public_address"
     async with sending(authority, resolver, backend, networks=()) as sender:
-        assert (await sender.post(f"https://{host}:8443/x", b"{}", {})).error == "blocked_address"
+        assert (await sender.post(f"https://{host}:8443/x", b"{}", {}, 1)).error == "blocked_address"
     assert backend.dials == []
 
 
@@ -103,7 +103,7 @@ async def test_an_invalid_target_is_refused_before_it_is_stored_and_never_dialed
     backend = Dialed()
     assert await issue_of(url, Names()) == "invalid_url"
     async with sending(authority, Names(), backend) as sender:
-        assert (await sender.post(url, b"{}", {})).error in ("blocked_address", "dns_error")
+        assert (await sender.post(url, b"{}", {}, 1)).error in ("blocked_address", "dns_error")
     assert backend.dials == []
 
 
@@ -126,7 +126,7 @@ async def test_a_port_of_another_service_is_neither_stored_nor_dialed_unless_ope
     backend = Dialed()
     assert await issue_of(url, names) == "invalid_url"
     async with sending(authority, names, backend) as sender:
-        assert (await sender.post(url, b"{}", {})).error == "blocked_address"
+        assert (await sender.post(url, b"{}", {}, 1)).error == "blocked_address"
     assert backend.dials == []
     assert await issue_of(url, names, ports=frozenset({port})) is None
     for usual in (443, 1024, 65535):
@@ -148,8 +148,8 @@ async def test_only_a_private_network_opened_by_the_operator_can_be_reached(auth
     async with receiver(Responder(THANKS), authority.server(NAME)) as port:
         backend = Dialed(leading_to=port)
         async with sending(authority, names, backend, networks=opened) as sender:
-            assert (await sender.post(f"https://{NAME}/", b"{}", {})).error is None
-            assert (await sender.post("https://other.test/", b"{}", {})).error == "blocked_address"
+            assert (await sender.post(f"https://{NAME}/", b"{}", {}, 1)).error is None
+            assert (await sender.post("https://other.test/", b"{}", {}, 1)).error == "blocked_address"
     assert backend.dials == ["10.1.2.3"]
     assert await issue_of(f"https://{NAME}/", names, opened) is None
     assert await issue_of("https://other.test/", names, opened) == "not_public_address"
@@ -161,5 +161,5 @@ async def test_only_a_private_network_opened_by_the_operator_can_be_reached(auth
 async def test_metadata_addresses_stay_blocked_even_where_everything_is_open(authority: Authority, metadata: str):
     everything, backend = (ip_network("0.0.0.0/0"), ip_network("::/0")), Dialed()
     async with sending(authority, Names(**{NAME: (metadata,)}), backend, networks=everything) as sender:
-        assert (await sender.post(f"https://{NAME}/", b"{}", {})).error == "blocked_address"
+        assert (await sender.post(f"https://{NAME}/", b"{}", {}, 1)).error == "blocked_address"
     assert backend.dials == []

@@ -35,7 +35,7 @@ async def test_a_slow_receiver_is_cut_off_at_the_deadline(
         sending(authority, Names(), deadline_s=deadline_s) as sender,
     ):
         with trio.fail_after(HANG_S):
-            attempted = await sender.post(f"https://{NAME}:{port}/", LARGE, {})
+            attempted = await sender.post(f"https://{NAME}:{port}/", LARGE, {}, 1)
     assert (attempted.response_code, attempted.error) == (code, error)
     assert attempted.duration_ms >= deadline_s * 1000 - 1
 
@@ -46,7 +46,7 @@ async def test_a_receiver_that_stalls_the_handshake_is_cut_off_at_the_deadline(a
         sending(authority, Names(), deadline_s=DEADLINE_S) as sender,
     ):
         with trio.fail_after(HANG_S):
-            assert (await sender.post(f"https://{NAME}:{port}/", b"{}", {})).error == "timeout"
+            assert (await sender.post(f"https://{NAME}:{port}/", b"{}", {}, 1)).error == "timeout"
 
 
 async def test_a_receiver_that_never_accepts_is_cut_off_at_the_deadline(authority: Authority):
@@ -56,7 +56,7 @@ async def test_a_receiver_that_never_accepts_is_cut_off_at_the_deadline(authorit
         outcomes = []
 
         async def attempt() -> None:
-            outcomes.append((await sender.post(f"https://{NAME}:{port}/", b"{}", {})).error)
+            outcomes.append((await sender.post(f"https://{NAME}:{port}/", b"{}", {}, 1)).error)
 
         with trio.fail_after(HANG_S):
             async with trio.open_nursery() as nursery:
@@ -66,13 +66,13 @@ async def test_a_receiver_that_never_accepts_is_cut_off_at_the_deadline(authorit
 
 
 async def test_a_silent_resolver_is_cut_off_at_the_deadline(authority: Authority):
-    async def resolve(_host: str) -> tuple[str, ...]:
+    async def resolve(_host: str, _organization: int) -> tuple[str, ...]:
         await trio.sleep_forever()
         raise AssertionError
 
     async with sending(authority, resolve, deadline_s=DEADLINE_S) as sender:
         with trio.fail_after(HANG_S):
-            assert (await sender.post(f"https://{NAME}/", b"{}", {})).error == "timeout"
+            assert (await sender.post(f"https://{NAME}/", b"{}", {}, 1)).error == "timeout"
 
 
 @pytest.mark.parametrize("play", ["1 MB of headers", "100,000 headers", "interim answers for ever"])
@@ -80,7 +80,7 @@ async def test_oversized_headers_are_rejected_and_not_read(authority: Authority,
     backend = Dialed()
     async with receiver(HOSTILE[play], authority.server(NAME)) as port, sending(authority, Names(), backend) as sender:
         with trio.fail_after(HANG_S):
-            attempted = await sender.post(f"https://{NAME}:{port}/", b"{}", {})
+            attempted = await sender.post(f"https://{NAME}:{port}/", b"{}", {}, 1)
     assert (attempted.response_code, attempted.error) == (None, "response_too_large")
     assert backend.read == MAX_HEAD_BYTES
 
@@ -92,7 +92,7 @@ async def test_an_endless_body_is_cut_and_the_delivery_made(authority: Authority
         sending(authority, Names(), backend) as sender,
     ):
         with trio.fail_after(HANG_S):
-            attempted = await sender.post(f"https://{NAME}:{port}/", b"{}", {})
+            attempted = await sender.post(f"https://{NAME}:{port}/", b"{}", {}, 1)
     assert (attempted.response_code, attempted.error) == (200, None)
     assert backend.read <= 2 * MAX_BODY_BYTES, "the head, and of the body no more than 16 KiB"
 
@@ -106,10 +106,10 @@ async def test_black_holes_do_not_delay_a_healthy_receiver(authority: Authority)
         trio.open_nursery() as nursery,
     ):
         for number in range(60):
-            nursery.start_soon(sender.post, f"https://{NAME}:{hole}/{number}", b"{}", {})
+            nursery.start_soon(sender.post, f"https://{NAME}:{hole}/{number}", b"{}", {}, 1)
         with trio.fail_after(HANG_S):
             for _ in range(20):
-                assert (await sender.post(f"https://{NAME}:{healthy}/", b"{}", {})).error is None
+                assert (await sender.post(f"https://{NAME}:{healthy}/", b"{}", {}, 1)).error is None
         nursery.cancel_scope.cancel()
 
 
@@ -123,6 +123,6 @@ async def test_a_cancelled_attempt_leaves_no_connection_behind(authority: Author
 
     async with receiver(play, authority.server(NAME)) as port, sending(authority, Names()) as sender:
         with trio.move_on_after(0.1):
-            await sender.post(f"https://{NAME}:{port}/", b"{}", {})
+            await sender.post(f"https://{NAME}:{port}/", b"{}", {}, 1)
         with trio.fail_after(HANG_S):
             await ended.wait()

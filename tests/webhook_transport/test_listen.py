@@ -69,7 +69,7 @@ async def test_deliveries_are_shown_verified_and_get_a_response(tmp_path: Path):
             headers("1700000000"),
             {},
         ]
-        answers = [(await sender.post(url, BODY, given)).response_code for given in sent]
+        answers = [(await sender.post(url, BODY, given, 1)).response_code for given in sent]
         await sender.aclose()
         shown = [json.loads(process.stdout.readline()) for _ in sent]
     assert answers == [200, 200, 401, 401, 401]

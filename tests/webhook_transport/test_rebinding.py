@@ -53,7 +53,7 @@ class Names:
     def __init__(self) -> None:
         self.asked = [0] * len(CASES)
 
-    async def __call__(self, host: str, /) -> tuple[str, ...]:
+    async def __call__(self, host: str, organization: int, /) -> tuple[str, ...]:
         await trio.lowlevel.checkpoint()
         number = int(host.removeprefix("case").removesuffix(".test"))
         self.asked[number] += 1

@@ -14,7 +14,7 @@ import trio
 import trio.testing
 from trio.testing import MockClock
 
-from svc.features.webhooks.transport.resolver import SystemResolver, asked_for, system_lookup
+from svc.features.webhooks.transport.resolver import SystemResolver, system_lookup
 
 LIMIT_S = 3.0
 
@@ -35,7 +35,7 @@ class Zone:
 
 
 async def until_resolved(resolver: SystemResolver, host: str) -> None:
-    while not await resolver(host):  # the end of a thread is no event of trio's
+    while not await resolver(host, 1):  # the end of a thread is no event of trio's
         await trio.to_thread.run_sync(time.sleep, 0.001)
 
 
@@ -47,7 +47,7 @@ async def timed_out(
     found: list[tuple[str, ...]] = []
 
     async def ask(host: str) -> None:
-        found.append(await resolver(host))
+        found.append(await resolver(host, 1))
 
     async with trio.open_nursery() as nursery:
         for host in hosts:
@@ -82,32 +82,32 @@ async def test_a_name_that_times_out_has_no_addresses(zone: Zone, mock_clock: Mo
 async def test_a_name_is_not_resolved_again_while_its_thread_is_still_busy(zone: Zone, mock_clock: MockClock):
     resolver = SystemResolver(zone, limit_s=LIMIT_S)
     assert await timed_out(zone, resolver, mock_clock, "black0.test") == [()]
-    assert [await resolver("black0.test") for _ in range(2)] == [()] * 2
+    assert [await resolver("black0.test", 1) for _ in range(2)] == [()] * 2
     assert zone.asked == ["black0.test"]
     zone.let_go.set()
     await until_resolved(resolver, "black0.test")
 
 
 async def test_resolvable_names_are_not_delayed_by_any_number_of_silent_ones(zone: Zone, mock_clock: MockClock):
-    resolver = SystemResolver(zone, limit_s=LIMIT_S, pool_threads=2)
-    assert await resolver("good.test")
+    resolver = SystemResolver(zone, limit_s=LIMIT_S, pool_threads=8)
+    assert await resolver("good.test", 1)
     await timed_out(zone, resolver, mock_clock, *zone.black, threads=2)
     assert len(zone.asked) == 1 + 2  # both threads of their pool are taken; the others were never begun
     for _ in range(20):
-        assert await resolver("good.test")
+        assert await resolver("good.test", 1)
 
 
 async def test_a_name_that_stops_responding_loses_its_thread(zone: Zone, mock_clock: MockClock):
     resolver = SystemResolver(zone, limit_s=LIMIT_S, pool_threads=1)
-    assert await resolver("turning.test")
-    assert await resolver("good.test")
+    assert await resolver("turning.test", 1)
+    assert await resolver("good.test", 1)
     zone.black.add("turning.test")
     assert await timed_out(zone, resolver, mock_clock, "turning.test") == [()]
     zone.let_go.set()
     await until_resolved(resolver, "good.test")
     zone.let_go.clear()
     assert await timed_out(zone, resolver, mock_clock, "turning.test") == [()]  # again, in the other pool
-    assert await resolver("good.test")
+    assert await resolver("good.test", 1)
 
 
 async def asked_at_once(
@@ -116,7 +116,7 @@ async def asked_at_once(
     """Three callers, all of whom wait."""
 
     async def ask() -> None:
-        found.append(await resolver(host))
+        found.append(await resolver(host, 1))
 
     for _ in range(3):
         nursery.start_soon(ask)
@@ -131,7 +131,7 @@ async def test_concurrent_lookups_of_a_name_share_one_result_and_later_ones_do_n
         zone.let_go.set()
     assert found == [("81.2.69.160",)] * 3
     assert zone.asked == ["black0.test"]
-    await resolver("black0.test")
+    await resolver("black0.test", 1)
     assert zone.asked == ["black0.test"] * 2
 
 
@@ -142,7 +142,7 @@ async def test_a_cancelled_caller_does_not_cancel_the_lookup_of_others(zone: Zon
 
     async def give_up() -> None:
         with first:
-            await resolver("black0.test")
+            await resolver("black0.test", 1)
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(give_up)
@@ -156,16 +156,11 @@ async def test_a_cancelled_caller_does_not_cancel_the_lookup_of_others(zone: Zon
 
 async def test_an_address_is_not_resolved(zone: Zone):
     resolver = SystemResolver(zone)
-    assert await resolver("127.0.0.1") == ("127.0.0.1",)
-    assert await resolver("2606:2800:220::1") == ("2606:2800:220::1",)
+    assert await resolver("127.0.0.1", 1) == ("127.0.0.1",)
+    assert await resolver("2606:2800:220::1", 1) == ("2606:2800:220::1",)
     assert zone.asked == []
-    await resolver("2130706433")
+    await resolver("2130706433", 1)
     assert zone.asked == ["2130706433"], "an odd spelling is a name like any other"
-
-
-async def asked_by(resolver: SystemResolver, organization: int, host: str) -> tuple[str, ...]:
-    with asked_for(organization):
-        return await resolver(host)
 
 
 @pytest.mark.parametrize("answers_first", [False, True], ids=["never answer", "answer once"])
@@ -173,15 +168,15 @@ async def test_names_of_one_organization_take_no_thread_from_others(
     zone: Zone, mock_clock: MockClock, answers_first: bool
 ):
     resolver = SystemResolver(zone, limit_s=LIMIT_S, pool_threads=8)
-    assert await asked_by(resolver, 1, "known.test")
+    assert await resolver("known.test", 1)
     black, zone.black = zone.black, set()
     for host in black if answers_first else ():
-        assert await asked_by(resolver, 2, host)
+        assert await resolver(host, 2)
     zone.black, zone.asked = black, []
     attacked: list[tuple[str, ...]] = []
 
     async def attack(host: str) -> None:
-        attacked.append(await asked_by(resolver, 2, host))
+        attacked.append(await resolver(host, 2))
 
     async with trio.open_nursery() as nursery:
         for host in (*black, "known.test", "new.test"):
@@ -190,8 +185,8 @@ async def test_names_of_one_organization_take_no_thread_from_others(
         while len(black.intersection(zone.asked)) < 2:
             await trio.to_thread.run_sync(time.sleep, 0.001)
         # The other organization is answered at once, also where a name waits for the first one's threads.
-        assert await asked_by(resolver, 1, "new.test")
-        assert await asked_by(resolver, 1, "known.test")
+        assert await resolver("new.test", 1)
+        assert await resolver("known.test", 1)
         assert len(black.intersection(zone.asked)) == 2
         mock_clock.jump(LIMIT_S)
     assert () in attacked

@@ -20,7 +20,7 @@ async def three_deliveries(authority: Authority, play: Play, tls: ssl.SSLContext
     async with receiver(play, tls) as port, sending(authority, Names(), backend) as sender:
         for number in range(3):
             with trio.fail_after(HANG_S):
-                attempted = await sender.post(f"https://{NAME}:{port}/", b"%d" % number, {})
+                attempted = await sender.post(f"https://{NAME}:{port}/", b"%d" % number, {}, 1)
             assert (attempted.response_code, attempted.error) == (200, None)
             assert heard == [b"%d" % one for one in range(number + 1)]
     return len(backend.dials)
@@ -102,5 +102,5 @@ async def test_a_response_that_switches_protocols_is_invalid(authority: Authorit
         sending(authority, Names()) as sender,
     ):
         with trio.fail_after(HANG_S):
-            attempted = await sender.post(f"https://{NAME}:{port}/", b"{}", {})
+            attempted = await sender.post(f"https://{NAME}:{port}/", b"{}", {}, 1)
     assert (attempted.response_code, attempted.error) == (None, "connection_reset")

@@ -30,7 +30,7 @@ def url(port: int, path: str = "/hooks?from=svc") -> str:
 
 async def post(sender: WebhookTransport, to: str, body: bytes = b"{}") -> Attempted:
     with trio.fail_after(HANG_S):
-        return await sender.post(to, body, HEADERS)
+        return await sender.post(to, body, HEADERS, 1)
 
 
 async def one_attempt(authority: Authority, *responses: bytes) -> Attempted:

@@ -204,8 +204,9 @@ class Attempted(NamedTuple):
 class Transport(Protocol):
     """Sends to addresses that webhooks may use, within the time of one attempt (decisions 8.2, 8.7)."""
 
-    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Attempted:
-        """Make one attempt, which ends after ten seconds at the latest. Expected failures are values, never exceptions.
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str], organization: int) -> Attempted:
+        """Make one attempt for an organization (its number), which ends after ten seconds at the latest. Expected
+        failures are values, never exceptions.
 
         A kept connection that turns out to be dead is replaced within the attempt.
         """

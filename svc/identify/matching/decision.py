@@ -376,7 +376,7 @@ def _link_probability(
     gone: int,
     statistics: Statistics,
 ) -> float:
-    """Return the calibrated probability from which on the report is linked to this candidate. `gone`: so many of the
+    """Return the calibrated probability from which on the report is linked to this candidate. `gone`: how many of the
     devices in the counts are its own past.
     """
     devices = max(counts.get(kind, 0.0) for kind in (blocks.EXACT, blocks.EVERYTHING)) - gone

@@ -20,7 +20,6 @@ from svc.features.webhooks.jobs.deliveries import AttemptRecord, bring_forward, 
 from svc.features.webhooks.queries import ClaimedDelivery, queues_ahead
 from svc.features.webhooks.records import Attempted, AttemptError, AttemptStatus, Transport
 from svc.features.webhooks.sending.patience import read, write
-from svc.features.webhooks.transport.resolver import asked_for
 from svc.kernel.store.group import LeaseEpoch, Write
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import Store
@@ -73,8 +72,7 @@ class Sender:
         began = trio.current_time()
         try:
             sent = self._request(claim.endpoint, claim.key.event_id, claim.event, now_ms=signed_ms)
-            with asked_for(claim.queue.organization):
-                return await self._transport.post(claim.endpoint.url, sent.body, sent.headers)
+            return await self._transport.post(claim.endpoint.url, sent.body, sent.headers, claim.queue.organization)
         except Exception:
             log.exception(
                 "delivery attempt crashed", endpoint=claim.endpoint.id, event_id=str(UUID(bytes=claim.key.event_id))

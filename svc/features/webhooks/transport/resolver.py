@@ -6,13 +6,12 @@ What may live here: the threads that look names up. What the addresses are good 
 from __future__ import annotations
 
 import socket
-from collections import OrderedDict, defaultdict
-from collections.abc import Awaitable, Callable, Generator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
 from functools import partial
 from math import ceil
 from typing import cast
+from weakref import WeakValueDictionary
 
 import trio
 
@@ -28,22 +27,9 @@ REMEMBERED = 4096
 """Names of which it is known that they answered last time."""
 
 
-Resolver = Callable[[str], Awaitable[tuple[str, ...]]]
+Resolver = Callable[[str, int], Awaitable[tuple[str, ...]]]
 """All addresses of a host, IPv4 and IPv6, as text and in the order to try them; none when it does not resolve. Never
 raises for a name."""
-
-
-_asking_for: ContextVar[int | None] = ContextVar("_asking_for", default=None)
-
-
-@contextmanager
-def asked_for(organization: int) -> Generator[None]:
-    """Have the look-ups of a block use this organization's share of the threads."""
-    before = _asking_for.set(organization)
-    try:
-        yield
-    finally:
-        _asking_for.reset(before)
 
 
 def system_lookup(host: str) -> tuple[str, ...]:
@@ -60,8 +46,8 @@ def system_lookup(host: str) -> tuple[str, ...]:
 class _Share:
     """An organization's share of a pool: what `trio.to_thread` asks of a limiter."""
 
-    def __init__(self, *limiters: trio.CapacityLimiter) -> None:
-        self._own, self._pool = limiters
+    def __init__(self, threads: int, pool: trio.CapacityLimiter) -> None:
+        self._own, self._pool = trio.CapacityLimiter(threads), pool
 
     async def acquire_on_behalf_of(self, borrower: object) -> None:
         """Wait for a thread of the share, then for one of the pool."""
@@ -79,18 +65,19 @@ class _Share:
 
 
 class _Pool:
-    """So many threads. What is asked for no organization may take all of them."""
+    """Threads, of which each organization may take its share."""
 
     def __init__(self, threads: int) -> None:
-        self._all = trio.CapacityLimiter(threads)
-        self._own = defaultdict[int, trio.CapacityLimiter](lambda: trio.CapacityLimiter(ceil(threads / SHARES)))
+        self._all, self._share = trio.CapacityLimiter(threads), ceil(threads / SHARES)
+        self._shares: WeakValueDictionary[int, _Share] = WeakValueDictionary()
+        """Those that are in use: a look-up keeps its share until its thread is back."""
 
-    def limiter(self) -> trio.CapacityLimiter:
-        """Return the limiter of a look-up that begins now."""
-        organization = _asking_for.get()
-        if organization is None:
-            return self._all
-        return cast("trio.CapacityLimiter", _Share(self._own[organization], self._all))  # it takes any with the methods
+    def share_of(self, organization: int) -> trio.CapacityLimiter:
+        """Return what limits a look-up for this organization."""
+        share = self._shares.get(organization)
+        if share is None:
+            share = self._shares[organization] = _Share(self._share, self._all)
+        return cast("trio.CapacityLimiter", share)  # `trio.to_thread` takes whatever has the two methods
 
 
 class _Question:
@@ -111,7 +98,7 @@ class SystemResolver:
     A thread cannot be stopped: a name whose server never answers holds one until the system gives up, 10 to 30 s
     later. So names that answered last time have a pool of their own, which those others cannot fill; a name whose
     thread is still out after its time was up is not asked again before that thread is back; and an organization has a
-    share of each pool (`asked_for`), since whoever owns a domain has any number of names that answer once.
+    share of each pool, since a domain has any number of names that answer once.
     """
 
     def __init__(
@@ -128,29 +115,31 @@ class SystemResolver:
         self._answered: OrderedDict[str, None] = OrderedDict()
         self._out: dict[object, str] = {}
         self._overdue: set[object] = set()
-        self._asking: dict[tuple[str, int | None], _Question] = {}
+        self._asking: dict[tuple[str, int], _Question] = {}
         """By name and the organization for which it is asked: none waits in the queue of another one."""
 
-    async def __call__(self, host: str, /) -> tuple[str, ...]:
-        """Look a name up; empty when it does not resolve or takes longer than `limit_s`."""
+    async def __call__(self, host: str, organization: int, /) -> tuple[str, ...]:
+        """Look a name up for an organization (its number); empty when it does not resolve or takes longer than
+        `limit_s`.
+        """
         if host[-1:].isdigit() or ":" in host:  # else no address, and most are none
             address = read_address(host)
             if address is not None:
                 return (str(address),)
-        place = host, _asking_for.get()
+        place = host, organization
         while (asked := self._asking.get(place)) is not None:
             await asked.ended.wait()
             if asked.found is not None:
                 return asked.found
         question = self._asking[place] = _Question()
         try:
-            question.found = await self._ask(host)
+            question.found = await self._ask(host, organization)
         finally:
             del self._asking[place]
             question.ended.set()
         return question.found
 
-    async def _ask(self, host: str) -> tuple[str, ...]:
+    async def _ask(self, host: str, organization: int) -> tuple[str, ...]:
         self._overdue.intersection_update(self._out)
         if any(self._out.get(lookup) == host for lookup in self._overdue):
             return ()
@@ -159,7 +148,7 @@ class SystemResolver:
         found: tuple[str, ...] = ()
         with trio.move_on_after(self._limit_s) as scope:
             found = await trio.to_thread.run_sync(
-                partial(self._run, lookup, host), abandon_on_cancel=True, limiter=pool.limiter()
+                partial(self._run, lookup, host), abandon_on_cancel=True, limiter=pool.share_of(organization)
             )
         if scope.cancelled_caught and lookup in self._out:
             self._overdue.add(lookup)

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from svc.features.webhooks.addresses import MAX_URL_LENGTH, TargetPolicy, addresses_to_dial, may_use, read_target
 from svc.features.webhooks.records import Attempted, TransportError
 from svc.features.webhooks.transport.connections import Dialer, IdleConnections, PooledConnection, ResponseTooLargeError
-from svc.features.webhooks.transport.resolver import Resolver, asked_for
+from svc.features.webhooks.transport.resolver import Resolver
 from svc.features.webhooks.transport.sockets import SocketBackend, TlsReadError
 from svc.kernel.values.refusals import Issue, Refusal, invalid
 
@@ -57,13 +57,13 @@ class WebhookTransport:
         self._now_ms = now_ms
         self._deadline_s = deadline_s
 
-    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Attempted:
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str], organization: int) -> Attempted:
         """Make one attempt within the deadline. Failures of name, network or receiver are values (decisions 8.3)."""
         started = trio.current_time()
         response = _Response()
         error: TransportError | None = "timeout"
         with trio.move_on_after(self._deadline_s):
-            error = await self._attempt(url, body, headers, response)
+            error = await self._attempt(url, body, headers, organization, response)
         if response.is_success:  # whatever its body did
             error = None
         duration_ms = round((trio.current_time() - started) * 1000)
@@ -74,12 +74,12 @@ class WebhookTransport:
         await self._idle.aclose()
 
     async def _attempt(
-        self, url: str, body: bytes, headers: Mapping[str, str], response: _Response
+        self, url: str, body: bytes, headers: Mapping[str, str], organization: int, response: _Response
     ) -> TransportError | None:
         target = _read_target(url)
         if target is None or not may_use(target.port, self._reach):  # stored when it was taken
             return "blocked_address"
-        answers = await self._resolver(target.host)
+        answers = await self._resolver(target.host, organization)
         if not answers:
             return "dns_error"
         addresses = addresses_to_dial(answers, self._reach)
@@ -183,8 +183,7 @@ async def check_target(url: str, organization: int, resolver: Resolver, reach: T
         return _refused("invalid_url", _NO_TARGET if url[:8].lower() == "https://" else _NOT_HTTPS)
     if not may_use(target.port, reach):
         return _refused("invalid_url", _PORT)
-    with asked_for(organization):
-        answers = await resolver(target.host)
+    answers = await resolver(target.host, organization)
     if not answers:
         return _refused("invalid_url", _UNRESOLVED)
     return None if addresses_to_dial(answers, reach) else _refused("not_public_address", _NOT_PUBLIC)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import socket
-from contextlib import ExitStack
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
 
+import pytest
 import trio
 
 from svc.http.server.listening import AT_ONCE, PlainListener
@@ -91,4 +95,31 @@ async def test_a_connection_that_no_other_worker_takes_is_taken_by_one_that_has_
         assert not ours.is_ahead(), "the third serves not yet, the second no more"
         for stream in streams:
             await stream.aclose()
+        await listener.aclose()
+
+
+@contextmanager
+def _no_more_files() -> Generator[None]:
+    free = os.dup(0)
+    os.close(free)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+async def test_a_worker_that_is_ahead_says_that_no_file_can_be_opened():
+    """As one that is not: `trio.serve_listeners` waits then, and logs it."""
+    with ExitStack() as stack:
+        listening = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        listening.setblocking(False)
+        connections = OpenConnections(2)
+        ours, _ = connections.of(0), connections.of(1)
+        ours.add(FEW)
+        listener = PlainListener(listening, ours)
+        stack.enter_context(socket.create_connection(listening.getsockname()))
+        with trio.fail_after(10), _no_more_files(), pytest.raises(OSError, match="Too many open files"):
+            await listener.accept()
         await listener.aclose()

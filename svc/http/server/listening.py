@@ -6,6 +6,7 @@ event loop: the parent of several workers opens its sockets before it forks, and
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import ssl
@@ -27,6 +28,8 @@ FIRST_DESCRIPTOR = 3
 """Of those that systemd passes (sd_listen_fds(3))."""
 AT_ONCE = 8
 """Connections that are accepted in one pass of the loop. Few, so that workers who share a socket share a burst, too."""
+ACCEPT_CAPACITY_ERRNOS = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS}
+"""Of `accept`, where no connection fits: `trio.serve_listeners` logs them and waits."""
 LEFT_S = 0.002
 """For so long a worker with more connections than another leaves one that waits to that one: to take it takes an idle
 worker a tenth of that, and a busy one takes it later than this one could."""
@@ -130,14 +133,13 @@ class PlainListener(trio.abc.Listener[trio.SocketStream]):
         `OSError`.
         """
         while not self._accepted:
-            if self._is_ahead():
+            is_left = self._is_ahead()
+            if is_left:
                 await trio.lowlevel.wait_readable(self._plain)
                 if self._is_ahead():
                     await trio.sleep(LEFT_S)
-                is_left = True
             else:
                 self._take(await self._inner.accept())
-                is_left = False
             while len(self._accepted) < AT_ONCE and (is_left or not self._is_ahead()) and self._take_waiting():
                 pass
         return self._accepted.popleft()
@@ -146,10 +148,14 @@ class PlainListener(trio.abc.Listener[trio.SocketStream]):
         return self.share is not None and self.share.is_ahead()
 
     def _take_waiting(self) -> bool:
-        """Accept a connection that waits; return whether there was one."""
+        """Accept a connection that waits; return whether there was one. Raises `OSError` where the system has no room
+        for it, if none was accepted before, which is handed out first.
+        """
         try:
             accepted, _ = self._plain.accept()
-        except OSError:  # nobody waits; and what is wrong is wrong at the next call, which says so
+        except OSError as error:
+            if error.errno in ACCEPT_CAPACITY_ERRNOS and not self._accepted:
+                raise
             return False
         accepted.setblocking(False)
         self._take(trio.SocketStream(trio.socket.from_stdlib_socket(accepted)))

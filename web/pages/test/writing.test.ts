@@ -20,18 +20,22 @@ function screens() {
   const place = document.createElement("div");
   const show = (screen: (props: object) => ComponentChildren) =>
     act(() => render(h(Shared.Provider, { value: { notify } as unknown as Console, children: h(screen, { key: screen.name }) }), place));
+  /** Somebody presses the button, and goes to the other screen before it has written. */
+  const leave = async (screen: (props: object) => ComponentChildren = Writes) => {
+    await show(screen);
+    await act(() => void write.run());
+    await show(Reads);
+  };
   const after = (ms: number) => act(async () => void (await vi.advanceTimersByTimeAsync(ms)));
-  return { notify, load, write, show, after, Writes, Reads };
+  return { notify, load, write, show, leave, after, Writes, Reads };
 }
 
 beforeEach(() => vi.useFakeTimers({ toFake: ["setTimeout"] }));
 afterEach(() => vi.useRealTimers());
 
 it("loads what a screen shows once the one before has written, so that the new one shows it", async () => {
-  const { load, write, show, after, Writes, Reads } = screens();
-  await show(Writes);
-  await act(() => void write.run());
-  await show(Reads);
+  const { load, write, leave, after } = screens();
+  await leave();
   await after(500);
   expect(load).not.toHaveBeenCalled();
   write.done();
@@ -39,10 +43,8 @@ it("loads what a screen shows once the one before has written, so that the new o
 });
 
 it("waits three seconds at most for what a screen writes that was left", async () => {
-  const { load, write, show, after, Writes, Reads } = screens();
-  await show(Writes);
-  await act(() => void write.run());
-  await show(Reads);
+  const { load, write, leave, after } = screens();
+  await leave();
   await after(2900);
   expect(load).not.toHaveBeenCalled();
   await after(200);
@@ -51,11 +53,9 @@ it("waits three seconds at most for what a screen writes that was left", async (
 });
 
 it("waits for a part of a screen that writes, although its other parts, which are left with it, write nothing", async () => {
-  const { load, write, show, after, Writes, Reads } = screens();
+  const { load, write, leave, after, Writes } = screens();
   const Idle = () => (useAction(async () => undefined), null);
-  await show(() => h(Writes, { children: [h(Idle, {}), h(Idle, {})] }));
-  await act(() => void write.run());
-  await show(Reads);
+  await leave(() => h(Writes, { children: [h(Idle, {}), h(Idle, {})] }));
   await after(500);
   expect(load).not.toHaveBeenCalled();
   write.done();

@@ -53,7 +53,7 @@ const MAX_TRIES = 5;
 const LONGEST_WAIT = 5;
 export const pass = (seconds: number) => new Promise((done) => setTimeout(done, 1000 * seconds));
 
-const writes = (method: string, path: string): boolean => method !== "GET" && !SIGNING_IN.includes(path) && !/preview|check|examples|standing/.test(path);
+const writes = (method: string, path: string): boolean => method !== "GET" && !SIGNING_IN.includes(path) && !/(^|\/)(preview|check|examples|standing)$/.test(path);
 
 /** Without an answer it is not known whether something was written. */
 const without = (method: string, path: string): string => (writes(method, path) ? UNKNOWN : UNREACHABLE);

@@ -44,7 +44,7 @@ function Shown({ text, found }: { text: string; found: Found }) {
     return (
       <div class="empty">
         <p>Nothing was found for <strong class="tag">{text}</strong> in {environment}.</p>
-        <p>Ids are found by how they begin, those of visitors by three characters; tags, addresses and networks (95.194.0.0/16) as a whole. Or choose another environment above.</p>
+        <p>Ids are found by how they begin, those of visitors by three characters at least; tags, addresses and networks (95.194.0.0/16) as a whole. Or choose another environment above.</p>
       </div>
     );
   }

@@ -26,7 +26,8 @@ it("says of what was written that it is done, or may be, where the answer is los
   await expect(api.manage("POST", "sdk-keys", {})).rejects.toThrow("The response was cut off on its way. It is done: load the page again.");
   vi.stubGlobal("fetch", () => Promise.reject(new TypeError("Failed to fetch")));
   await expect(api.manage("POST", "sdk-keys", {})).rejects.toThrow("it may be done: look before you try again");
-  for (const read of [api.get("events"), api.manage("POST", "rules/preview", {}), api.call("POST", "session", {})]) await expect(read).rejects.toThrow("cannot be reached");
+  await expect(api.manage("DELETE", "accounts/checkout-1")).rejects.toThrow("it may be done");
+  for (const read of [api.get("events"), api.manage("POST", "rules/preview", {}), api.call("POST", "standing", {}), api.call("POST", "session", {})]) await expect(read).rejects.toThrow("cannot be reached");
 });
 
 it("takes a line that is silent for a minute for dead", async () => {

@@ -54,11 +54,11 @@ def turns_of(contention: Contention, organization: int = 1) -> int:
     return turns
 
 
-def test_an_organization_takes_turns_once_most_of_its_jobs_run_again():
+def test_an_organization_takes_turns_once_more_than_a_quarter_of_its_jobs_run_again():
     contention = Contention()
-    ahead(contention, 16, 8)
+    ahead(contention, DECIDED_BY, DECIDED_BY // 4)
     assert not contention.among([1])
-    ahead(contention, 16, 9)
+    ahead(contention, DECIDED_BY, DECIDED_BY // 4 + 1)
     assert contention.among([2, 1]) == {1}
     assert turns_of(contention) == TURNS_AT_FIRST
 
@@ -74,7 +74,7 @@ def test_small_groups_are_judged_together():
 
 def test_an_organization_of_a_shared_group_answers_for_its_own_jobs_alone():
     contention = Contention()
-    contention.note([1, 2] * 16, range(0, 32, 2), in_turn=False)
+    contention.note([1, 2] * DECIDED_BY, range(0, 2 * DECIDED_BY, 2), in_turn=False)
     assert contention.among([1])
     assert not contention.among([2])
 
@@ -82,26 +82,37 @@ def test_an_organization_of_a_shared_group_answers_for_its_own_jobs_alone():
 def test_trials_become_rare_while_they_fail_and_one_that_succeeds_ends_the_turns():
     contention, turns = Contention(), [0]
     while turns[-1] < TURNS_AT_MOST:
-        ahead(contention, 16, 16)
+        ahead(contention, DECIDED_BY, DECIDED_BY)
         turns.append(turns_of(contention))
     assert turns == [0, 64, 128, 256, 512, 1024]
-    ahead(contention, 16, 16)
+    ahead(contention, DECIDED_BY, DECIDED_BY)
     assert turns_of(contention) == TURNS_AT_MOST
-    ahead(contention, 16, 0)
-    ahead(contention, 16, 16)
+    ahead(contention, DECIDED_BY, 0)
+    ahead(contention, DECIDED_BY, DECIDED_BY)
     assert turns_of(contention) == TURNS_AT_FIRST
+
+
+def test_a_trial_of_which_one_group_met_nobody_is_judged_by_the_others_too():
+    """Groups of a trial run beside those that others write in their turns: half of them meet nobody."""
+    contention = Contention()
+    ahead(contention, DECIDED_BY, DECIDED_BY)
+    assert turns_of(contention) == TURNS_AT_FIRST
+    for jobs, repeated in ((10, 0), (11, 11), (11, 0)):
+        assert not contention.among([1])
+        ahead(contention, jobs, repeated)
+    assert turns_of(contention) == 2 * TURNS_AT_FIRST
 
 
 def test_a_process_that_does_not_take_turns_extends_those_of_the_others():
     contention = Contention()
-    ahead(contention, 16, 16)
-    contention.note([1] * 16, range(16), in_turn=True)
+    ahead(contention, DECIDED_BY, DECIDED_BY)
+    contention.note([1] * DECIDED_BY, range(DECIDED_BY), in_turn=True)
     assert turns_of(contention) == 2 * TURNS_AT_FIRST
 
 
 def test_a_group_that_took_no_turn_meanwhile_says_nothing():
     contention = Contention()
-    ahead(contention, 16, 16)
+    ahead(contention, DECIDED_BY, DECIDED_BY)
     for jobs, repeated in ((16, 16), (1, 0), (16, 0)):
         ahead(contention, jobs, repeated)
     assert turns_of(contention) == TURNS_AT_FIRST
@@ -110,7 +121,7 @@ def test_a_group_that_took_no_turn_meanwhile_says_nothing():
 def test_organizations_that_are_remembered_are_bounded():
     contention = Contention(most=3)
     for organization in range(4):
-        ahead(contention, 16, 16, organization)
+        ahead(contention, DECIDED_BY, DECIDED_BY, organization)
     assert contention.among(range(4)) == {3}
     contention.note([3] * 16, (), in_turn=True)
     assert contention.among([3])

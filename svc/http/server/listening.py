@@ -122,6 +122,8 @@ class PlainListener(trio.abc.Listener[trio.SocketStream]):
         self._inner = trio.SocketListener(trio.socket.from_stdlib_socket(plain))
         self._accepted: deque[trio.SocketStream] = deque()
         """Handed out before the loop goes on, so that none is left here when the listener is closed."""
+        self._most_left = 1
+        """Connections to take next of those that others have left: more each time, as they may be stopped."""
 
     @property
     def socket(self) -> trio.socket.SocketType:
@@ -133,15 +135,18 @@ class PlainListener(trio.abc.Listener[trio.SocketStream]):
         `OSError`.
         """
         while not self._accepted:
-            is_left = self._is_ahead()
-            if is_left:
+            if self._is_ahead():
                 await trio.lowlevel.wait_readable(self._plain)
                 if self._is_ahead():
                     await trio.sleep(LEFT_S)
+                while len(self._accepted) < self._most_left and self._take_waiting():
+                    pass
+                self._most_left = min(2 * self._most_left, AT_ONCE) if self._accepted else 1
             else:
+                self._most_left = 1
                 self._take(await self._inner.accept())
-            while len(self._accepted) < AT_ONCE and (is_left or not self._is_ahead()) and self._take_waiting():
-                pass
+                while len(self._accepted) < AT_ONCE and not self._is_ahead() and self._take_waiting():
+                    pass
         return self._accepted.popleft()
 
     def _is_ahead(self) -> bool:

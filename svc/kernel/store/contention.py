@@ -20,10 +20,11 @@ from typing import NamedTuple
 
 import trio
 
-DECIDED_BY = 16
-"""Jobs of an organization that have run ahead before it is judged by them."""
-TRIED_BY = 8
-"""Jobs of a trial."""
+DECIDED_BY = 32
+"""Jobs of an organization that have run ahead before it is judged by them, also in a trial: some three groups, as the
+jobs of one run again together or not at all."""
+ONE_IN = 4
+"""It is contended where more than one job in this number had to run again."""
 TURNS_AT_FIRST, TURNS_AT_MOST = 64, 1024
 """Groups of an organization that take turns until one runs ahead again, as a trial; doubled where its jobs then still
 have to run again."""
@@ -91,21 +92,21 @@ class Contention:
         known = self._organizations.get(organization, _NEW)
         if known.left and not in_turn:
             return  # its turn did not come, or it needs none: learned statistics
-        if in_turn and not _is_most(repeated, jobs):
+        if in_turn and not _are_many(repeated, jobs):
             self._organizations[organization] = known._replace(left=max(0, known.left - 1))
             return
         known = known._replace(jobs=known.jobs + jobs, repeated=known.repeated + repeated)
-        if known.jobs < (TRIED_BY if known.turns else DECIDED_BY):
+        if known.jobs < DECIDED_BY:
             self._organizations[organization] = known
-        elif _is_most(known.repeated, known.jobs):
+        elif _are_many(known.repeated, known.jobs):
             turns = min(TURNS_AT_MOST, 2 * known.turns) if known.turns else TURNS_AT_FIRST
             self._organizations[organization] = _Organization(left=turns, turns=turns)
         else:
             self._organizations.pop(organization, None)
 
 
-def _is_most(repeated: int, jobs: int) -> bool:
-    return 2 * repeated > jobs
+def _are_many(repeated: int, jobs: int) -> bool:
+    return ONE_IN * repeated > jobs
 
 
 class TurnQueue:

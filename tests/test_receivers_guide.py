@@ -205,7 +205,7 @@ async def test_every_check_accepts_deliveries_of_the_service(tmp_path: Path):
     event = seal(event_id, "webhook.test", "live", "org_1", {"message": "Zoë"}, now * 1000)
     headers = signed_headers(event_id, event, (SECRET, PREVIOUS), now)
     async with receiver(hears, authority.server(NAME)) as port, sending(authority, Names()) as sender:
-        assert (await sender.post(f"https://{NAME}:{port}/", event.body, headers)).error is None
+        assert (await sender.post(f"https://{NAME}:{port}/", event.body, headers, 1)).error is None
     (arrived,) = hears.requests
     assert [name for name in headers if f"`{name}`" not in PAGE] == ["Content-Type"]
     signature, at = arrived.headers["x-svc-signature"], arrived.headers["x-svc-timestamp"]

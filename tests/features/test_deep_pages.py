@@ -12,6 +12,7 @@ import pytest
 
 from svc.features.routes import API
 from svc.http.route import Route
+from svc.identify.indexing import indexer
 from svc.identify.tables import EVENT_SEGMENTS
 from tests.features.counting import Counting
 from tests.features.house import House, ask
@@ -43,7 +44,8 @@ async def read(house: House, engine: Counting, route: Route, **query: str) -> tu
 
 
 @pytest.mark.slow(8)
-async def test_a_page_far_down_reads_what_the_first_one_does(tmp_path: Path):
+async def test_a_page_far_down_reads_what_the_first_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(indexer, "SHORTEST_REST_S", 3600.0)  # or its rows are counted, too; nothing is left to index
     counted: list[Counting] = []
 
     def count(engine: Any) -> Counting:
@@ -65,8 +67,6 @@ async def test_a_page_far_down_reads_what_the_first_one_does(tmp_path: Path):
                 number += 1
                 query = {"after" if route.operation_id == "listChanges" else "cursor": page["next_cursor"]}
                 rows, page = await read(house, engine, route, limit=str(LIMIT), **query)
-                if rows > allowed:  # the indexer may have read meanwhile, which it does not do twice
-                    rows, page = await read(house, engine, route, limit=str(LIMIT), **query)
                 if rows > allowed:
                     too_many.append((route.operation_id, number, first, rows, engine.read_rows.most_common(3)))
             walked[route.operation_id] = number

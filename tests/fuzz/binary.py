@@ -249,14 +249,14 @@ def read_response(sent: bytes) -> Attempted:
         backend = Receiver([sent[at : at + 50] for at in range(0, len(sent), 50)])
         transport = WebhookTransport(_resolved, TargetPolicy(), TLS, lambda: NOW_MS, backend=backend)
         try:
-            return await transport.post("https://hooks.example/", b"{}", {})
+            return await transport.post("https://hooks.example/", b"{}", {}, 1)
         finally:
             await transport.aclose()
 
     return trio.run(attempt, clock=trio.testing.MockClock(autojump_threshold=0))
 
 
-async def _resolved(_: str) -> list[str]:
+async def _resolved(_: str, __: int) -> list[str]:
     return ["81.2.69.160"]
 
 

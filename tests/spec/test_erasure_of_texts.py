@@ -49,6 +49,10 @@ async def test_11_6_an_erased_id_leaves_the_notes_of_other_entries_and_subjects(
     assert (await admin("POST", f"/visitors/{visitor_id}/notes", note)).status_code == 201
     proposal = {"revision": 0, "rules": [], "note": f"as {ACCOUNT} is {visitor_id}"}
     assert (await admin("POST", "/rule-proposals", proposal)).status_code == 201
+    other = succeeded(await visit(live, public, report(2)))["request_id"]
+    review = (await admin("POST", "/reviews", {"request_id": other})).json()["review"]["id"]
+    closing = {"label": "fraud", "note": f"the same person as {ACCOUNT}, {visitor_id}"}
+    assert (await admin("POST", f"/reviews/{review}/close", closing)).status_code == 200
 
     assert (await admin("DELETE", f"/accounts/{ACCOUNT}")).status_code == 204
     assert await notes_of(admin, blocked) == dict(
@@ -58,11 +62,15 @@ async def test_11_6_an_erased_id_leaves_the_notes_of_other_entries_and_subjects(
     assert kept["text"] == f"[erased] called about {visitor_id}"
     (kept,) = (await admin("GET", "/rule-proposals")).json()["proposals"]
     assert kept["note"] == f"as [erased] is {visitor_id}"
+    (kept,) = (await admin("GET", "/reviews")).json()["reviews"]
+    assert kept["note"] == f"the same person as [erased], {visitor_id}"
 
     assert (await admin("DELETE", f"/visitors/{visitor_id}")).status_code == 204
     assert await notes_of(admin, accounts) == {"other": "used [erased]"}
     (kept,) = (await admin("GET", "/rule-proposals")).json()["proposals"]
     assert kept["note"] == "as [erased] is [erased]"
+    (kept,) = (await admin("GET", "/reviews")).json()["reviews"]
+    assert kept["note"] == "the same person as [erased], [erased]"
     with live.found.store.read() as snapshot:
         assert snapshot.count(TEXT_ERASURES) == 0
 

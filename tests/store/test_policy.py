@@ -17,7 +17,7 @@ import pytest
 import svc
 from svc.features.checks import invariants
 from svc.features.contracts.cleanup import Sweep
-from svc.features.erasure import policies
+from svc.features.erasure import policies, texts
 from svc.features.erasure.registered import erased, refuse_unerased
 from svc.features.inspection.inspection import of_request
 from svc.features.inspection.visitor_rows import of_visitor
@@ -42,6 +42,7 @@ from svc.kernel.store.schema.key_parts import DAY, TEXT, U32, UUID_V7, VISITOR_I
 from svc.kernel.store.schema.table import (
     FOR_EVER,
     NOT_PERSONAL,
+    WRITTEN,
     Aged,
     ErasedBy,
     ErasedByKey,
@@ -138,6 +139,14 @@ def test_a_table_whose_rows_no_erasure_function_finds_is_rejected(function: str)
     notes = Table("notes", BY_REQUEST, Opaque(), FOR_EVER, ErasedBy(function))
     with pytest.raises(PolicyError, match=f"table notes: {function} does not erase it"):
         refuse_unerased((*TABLES, notes), erased())
+
+
+def test_what_people_write_is_searched_for_an_id_that_is_erased_or_says_why_not():
+    written = [table for table in TABLES if isinstance(table.value, Record) and WRITTEN & {*table.value.fields}]
+    assert len(written) > len(texts.TABLES)
+    for table in written:
+        is_explained = isinstance(table.personal, NotPersonal) and table.personal.why
+        assert table in texts.TABLES or is_explained, table.name
 
 
 def test_what_is_erased_by_a_function_is_found_for_an_export():

@@ -1,5 +1,5 @@
-"""Erasure of an id from what people wrote: notes of list entries, of proposals of rules, and about visitors and
-accounts (decisions 7.6, 11.6); and saved views.
+"""Erasure of an id from what people wrote: notes of list entries, of proposals of rules, of reviews, and about visitors
+and accounts (decisions 7.6, 11.6); and saved views.
 
 The last step of an erasure leaves a row in `text_erasures`; each further step reads `STEP_LOOKS` rows at most, masks
 the id where it stands as a word of its own, and keeps where it came to, so that retention ends what an interruption has
@@ -18,13 +18,11 @@ from typing import Any, Final
 import msgspec
 
 from svc.features.erasure.tables import TEXT_ERASURES
-from svc.features.lists.lists import ListEntry
 from svc.features.lists.queries import lists_of
 from svc.features.lists.tables import LIST_ENTRIES
 from svc.features.reviews.queries import subject_stem
 from svc.features.reviews.reviews import Note
-from svc.features.reviews.tables import NOTES
-from svc.features.rules.proposals import Proposal
+from svc.features.reviews.tables import NOTES, REVIEWS
 from svc.features.rules.ruleset import Rule
 from svc.features.rules.tables import RULE_PROPOSALS, RULESETS
 from svc.features.views.tables import SAVED_VIEWS
@@ -38,7 +36,7 @@ from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.steps import STEP_LOOKS, STEP_ROWS
 
 MASK: Final = "[erased]"
-_TABLES: Final[tuple[Table[Any], ...]] = (LIST_ENTRIES, NOTES, SAVED_VIEWS, RULE_PROPOSALS)
+TABLES: Final[tuple[Table[Any], ...]] = (LIST_ENTRIES, NOTES, SAVED_VIEWS, RULE_PROPOSALS, REVIEWS)
 """Their places are stored: append tables, never reorder."""
 
 
@@ -66,8 +64,8 @@ def _continue(transaction: Transaction, number: int, stem: tuple[int, int]) -> b
         return True
     read = changed = 0
     subject, needle = SUBJECTS[stem[0]], erasure.text.encode()
-    for place in range(erasure.table, len(_TABLES)):
-        table = _TABLES[place]
+    for place in range(erasure.table, len(TABLES)):
+        table = TABLES[place]
         start = table.key.unpack(erasure.next_key) if erasure.next_key and place == erasure.table else (number,)
         rows = list(islice(transaction.stored(table, start, (number + 1,)), STEP_LOOKS - read))
         for raw, stored in rows:
@@ -83,21 +81,20 @@ def _continue(transaction: Transaction, number: int, stem: tuple[int, int]) -> b
 def _erase(
     transaction: Transaction, table: Table[Any], raw: bytes, stored: bytes, subject: Subject, subject_id: str
 ) -> bool:
-    """Take the id out of a row; return whether it was there."""
+    """Mask the id in a row, or delete a view that names it; return whether the row changed."""
     try:
-        row: ListEntry | Note | View | Proposal = table.decode(raw, stored)
+        row: Any = table.decode(raw, stored)
     except CorruptionError:
         return False  # nobody can read it
     key, pattern = table.key.unpack(raw), _word(subject_id)
     if isinstance(row, View):
         return row.names(subject, subject_id) and transaction.delete(table, *key)
-    if isinstance(row, ListEntry | Proposal):
-        changed = msgspec.structs.replace(row, note=pattern.sub(MASK, row.note))
-    else:
-        changed = msgspec.structs.replace(row, text=pattern.sub(MASK, row.text))
-    if changed == row:
+    field = "text" if isinstance(row, Note) else "note"
+    written = getattr(row, field) or ""
+    masked = pattern.sub(MASK, written)
+    if masked == written:
         return False
-    transaction.put(table, key, changed)
+    transaction.put(table, key, msgspec.structs.replace(row, **{field: masked}))
     return True
 
 

@@ -64,7 +64,13 @@ SETTLEMENTS = Table(
 )
 """Only days with production traffic, each written once."""
 BILLING_CHANGES = Table(
-    "billing_changes", _OWN_ID, Record(BillingChange), FOR_EVER, NOT_PERSONAL, stays=True, invariants=("billing",)
+    "billing_changes",
+    _OWN_ID,
+    Record(BillingChange),
+    FOR_EVER,
+    NotPersonal("the operator's note on an organization's payments"),
+    stays=True,
+    invariants=("billing",),
 )
 """Append-only."""
 PAST_DUE = Table(

@@ -125,6 +125,8 @@ LEADS = ("request_id", "visitor", "visitor_id", "subject")
 """Parts of keys by which erasure finds rows."""
 SENT = frozenset({"signals", "headers", "body", "tag", "ip_address", "account_id", "tracestate"})
 """Fields of records with what a device or a customer sent."""
+WRITTEN = frozenset({"note", "text"})
+"""Fields of records with what people write, which may name a visitor or an account (`features/erasure/texts.py`)."""
 
 
 @dataclass(frozen=True)
@@ -260,7 +262,7 @@ def _fault_of_personal(table: Table[Any]) -> str | None:
                     "before a visitor there may be a period, and after a subject comes the digest of its id"
                 )
         case NotPersonal(why=""):
-            found = sorted((set(parts) | set(_fields_of(table))) & {*LEADS, *SENT})
+            found = sorted((set(parts) | set(_fields_of(table))) & {*LEADS, *SENT, *WRITTEN})
             if found:
                 return f"{', '.join(found)} is of a visitor: say how it is erased, or why it stays (NotPersonal)"
         case _:

@@ -86,7 +86,7 @@ async def run(live: Live, page: str, containing: str) -> list[Any]:
     return [json.loads(line) if line.startswith(("{", "[")) else line for line in lines]
 
 
-async def test_the_accounts_guide(live: Live):
+async def test_the_accounts_guide_works_as_written(live: Live):
     (changed,) = await run(live, "accounts.md", "account_thresholds")
     assert changed["account_thresholds"]["account_sharing"] == 4
     listed, account, visitor = await run(live, "accounts.md", "min_visitors")
@@ -106,31 +106,31 @@ async def test_what_a_rule_matched_is_listed(live: Live):
         assert found["rows"] == [], "nobody is trusted yet"
 
 
-async def test_the_backend_guide(live: Live):
+async def test_the_backend_guide_works_as_written(live: Live):
     (found,) = await run(live, "backend.md", "country=GB")
     assert found["rows"] == [], "nothing automated came from there"
     (feed,) = await run(live, "backend.md", "after=$CURSOR")
     assert {"rows", "next_cursor", "has_more"} <= set(feed)
 
 
-async def test_the_console_guide(live: Live):
+async def test_the_console_guide_works_as_written(live: Live):
     (found,) = await run(live, "console.md", "tag=order-1234")
     assert found["rows"] == [], "no event has the tag"
 
 
-async def test_the_labels_guide(live: Live):
+async def test_the_labels_guide_works_as_written(live: Live):
     (event,) = await run(live, "labels.md", "chargeback")
     assert (event["label"], event["label_reason"]) == ("fraud", "chargeback")
 
 
-async def test_the_rules_guide(live: Live):
+async def test_the_rules_guide_works_as_written(live: Live):
     before, after = await run(live, "rules.md", "Fifth account")
     assert (before["revision"], after["revision"]) == (0, 1)
     assert [rule["name"] for rule in after["rules"]] == ["Blocked", "Trusted", "Fifth account"]
     assert "warnings" not in after
 
 
-async def test_the_webhooks_guide(live: Live):
+async def test_the_webhooks_guide_works_as_written(live: Live):
     (made,) = await run(live, "webhooks.md", "my machine")
     assert made["secret"].startswith("svc_whsec_")
     sent, attempts, paused = await run(live, "webhooks.md", "one delivery, now")
@@ -141,6 +141,6 @@ async def test_the_webhooks_guide(live: Live):
     assert (chat["endpoint"]["format"], chat["endpoint"]["filter"]) == ("slack", "score >= 60")
 
 
-async def test_the_page_about_sizing(live: Live):
+async def test_the_sizing_page_works_as_written(live: Live):
     lines = await run(live, "sizing.md", "svc_store_")
     assert {line.partition("{")[0].partition(" ")[0] for line in lines} >= {"svc_store_used_bytes", "svc_store_rows"}

@@ -80,7 +80,7 @@ def test_two_builds_are_equal_whatever_the_mask_and_the_zone(tree: Path, tmp_pat
 
 @needs_tools
 @pytest.mark.slow
-def test_the_package_has_the_program_and_what_a_package_of_debian_has(tree: Path, tmp_path: Path):
+def test_the_package_has_the_program_and_what_a_debian_package_needs(tree: Path, tmp_path: Path):
     release = versions.version()
     library = f"usr/lib/svc/{release}"
     made = debian.build(tree, tmp_path / "out", AT_S)
@@ -190,7 +190,7 @@ def test_the_settings_file_has_every_setting_commented_out():
     assert all(line.startswith("#") for line in introduction.splitlines())
 
 
-def test_scripts_are_valid_and_agree_on_the_file_by_which_units_wait():
+def test_scripts_are_valid_and_agree_on_the_file_that_units_wait_for():
     for script in SCRIPTS.iterdir():
         if script.read_text().startswith("#!/bin/sh"):
             subprocess.run(["sh", "-n", script], check=True)

@@ -278,7 +278,7 @@ class UpdateEventBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         about("What the event turned out to be, for 400 days; `null` removes it, and the reason with it.", "fraud"),
     ] = UNSET
     label_reason: Annotated[
-        LabelReason | UnsetType | None, about("Why it has that label. It needs one.", "chargeback")
+        LabelReason | UnsetType | None, about("Why it has that label; only with a label.", "chargeback")
     ] = UNSET
 
 

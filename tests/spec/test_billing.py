@@ -34,7 +34,7 @@ def ledger_sum(live: Live, number: int) -> int:
         return sum(entry.amount_micros for _, entry in snapshot.scan(LEDGER, number))
 
 
-async def test_an_identifiable_report_costs_3000_and_another_one_500_micros(live: Live):
+async def test_an_identifiable_report_costs_3000_micros_and_an_unidentifiable_one_500(live: Live):
     """Interface 8, decisions 5.1; the balance header is that after this identification."""
     _, secret = live.issue(environment="production")
     response = await visit(live, secret)

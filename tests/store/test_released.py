@@ -156,7 +156,7 @@ async def test_a_released_store_is_upgraded_with_all_its_data_and_stays_usable(f
         assert stranger["visitor_is_new"]
 
 
-async def test_events_of_a_store_of_before_are_found_by_their_rule(tmp_path: Path):
+async def test_events_of_an_older_store_are_found_by_their_rule(tmp_path: Path):
     """Version 6 stored what decided an event, and did not index it."""
     directory, known = unpack(RELEASED / "unreleased" / "store-6.tar.xz", tmp_path)
     world = World.real()

@@ -235,7 +235,7 @@ def spellings_of(store: Readable) -> Finding:
 
 
 def rules_of(store: Readable) -> Finding:
-    """Return whether rules and filters that earlier versions saved could be saved by this one; a warning where they
+    """Check whether rules and filters that earlier versions saved could be saved by this one; a warning where they
     could not: they stay in force, and fail where they cannot be evaluated or cost too much (decisions 13.4).
     """
     found: list[str] = []
@@ -312,7 +312,7 @@ def weights_of(store: Readable) -> Finding:
 
 
 def recounts_of(store: Readable) -> Finding:
-    """Return whether counts of visitors, accounts and addresses are of all events; a warning while those of an upgraded
+    """Check whether counts of visitors, accounts and addresses are of all events; a warning while those of an upgraded
     store are being rebuilt (decisions 11.3).
     """
     with store.read() as snapshot:

@@ -36,8 +36,8 @@ from svc.world import elapsed_s, pause
 def revoke_browser_keys(operation: Operation, since_ms: int, until_ms: int | None, sure: bool) -> None:
     """Revoke the keys of browsers that first signed in a window of time, of all visitors of an organization.
 
-    Use it after a script ran on your pages that was not yours: it may have planted a key. The visitors stay, unproven
-    until the web SDK has renewed their keys. A planted key may first sign on a later visit: leave --until out.
+    Use it after a script that was not yours ran on your pages: it may have planted a key. The visitors stay, unproven
+    until the web SDK has renewed their keys. A planted key may first sign on a later visit: leave out --until.
     """
     of, number, now_ms = operation.organization_id, operation.number, operation.now_ms
     signed = Signed(since_ms, end_of_now(now_ms) if until_ms is None else until_ms)

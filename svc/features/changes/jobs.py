@@ -199,7 +199,7 @@ def _expired_notes(sweep: Sweep) -> CleanupTask:
 
 
 def _delete_expired(oldest_ms: int, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
-    """Delete some notes of one environment that are as old as events may be. `start`: the organization and the
+    """Delete some recorded changes of one environment that are as old as events may be. `start`: the organization and the
     environment.
     """
     number, environment = start

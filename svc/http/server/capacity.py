@@ -51,7 +51,7 @@ class Departures:
 
     @contextmanager
     def watching(self, connection: Working) -> Generator[None]:
-        """Look after the client of a connection while this block runs."""
+        """Notice when the client of a connection leaves while this block runs."""
         descriptor = connection.fileno()
         self._working[descriptor] = connection
         self._begun.set()

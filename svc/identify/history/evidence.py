@@ -272,7 +272,7 @@ def with_lookalike(before: AddressHistory, seen: HistoryEvidence) -> AddressHist
 
 
 def is_flooding(address: AddressHistory) -> bool:
-    """Return whether most new visitors from the address may be copies today, by how many sent a known report."""
+    """Return whether `LOOKALIKES` new visitors from the address sent reports of others today: most may be copies."""
     return address.lookalikes >= LOOKALIKES
 
 

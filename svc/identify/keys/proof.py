@@ -170,8 +170,8 @@ def _decoded(text: str) -> bytes | None:
 
 @lru_cache(maxsize=512)
 def _public_key(point: bytes) -> EllipticCurvePublicKey | None:
-    """Read an uncompressed point of P-256; `None` for anything else. A page identifies more than once within minutes:
-    the first verification with a key takes 20 us more.
+    """Read an uncompressed point of P-256; `None` for anything else. It is cached, since a page identifies more than
+    once within minutes, and the first verification with a key takes 20 us more.
     """
     if point[0] != _UNCOMPRESSED:
         return None

@@ -25,7 +25,7 @@ def bounded(
     *,
     copied: bool = False,
 ) -> int:
-    """Return the confidence, at most `UNPROVEN_CONFIDENCE` unless the answer is certain. `visitor`: the record before
+    """Return the confidence, at most `UNPROVEN_CONFIDENCE` unless the link is certain. `visitor`: the record before
     this visit; `token`: the token or device id by which it was recognized, `None` if by likeness; `copied`: it
     may be, since it is a device id from elsewhere that nothing attests (decisions 18.5).
     """

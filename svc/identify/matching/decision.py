@@ -163,9 +163,8 @@ class _Weighing:
         )
 
     def look_around(self, candidates: Sequence[tuple[int, Visitor]]) -> None:
-        """See who else is on a crowded network. Programs that bring an engine of their own are not such devices. And
-        absence is taken for what it is beside that of the others there: none is away longer than usual where nobody
-        came lately.
+        """Count the other devices on the report's network, without programs that bring an engine of their own. Judge
+        an absence by the latest visit there: where nobody came lately, nobody is away for longer than usual.
         """
         near, features, now_s = self.features.near_network, self.features, self.now_s
         here = [visitor for _, visitor in candidates if visitor.has_near_network(near)]

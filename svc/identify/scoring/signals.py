@@ -50,12 +50,12 @@ class _Tables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 _TABLES = read_tables("signals", _Tables)
 CATALOGUE: dict[str, Signal] = {signal.name: signal for signal in _TABLES.signals}
+"""Every signal by name, in the order of docs/signals.md."""
 GROUPS: dict[str, tuple[str, ...]] = {
     group: tuple(name for name, signal in CATALOGUE.items() if signal.group == group)
     for group in dict.fromkeys(signal.group for signal in CATALOGUE.values())
 }
 """Group -> names of its signals, both in the order of the catalogue."""
-"""Every signal by name, in the order of docs/signals.md."""
 
 _CONTEXTS = ("iframe", "worker")
 """Where a page's questions are asked once more (`Claims.contexts`)."""

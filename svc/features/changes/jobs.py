@@ -199,8 +199,8 @@ def _expired_notes(sweep: Sweep) -> CleanupTask:
 
 
 def _delete_expired(oldest_ms: int, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
-    """Delete some recorded changes of one environment that are as old as events may be. `start`: the organization and the
-    environment.
+    """Delete some recorded changes of one environment that are as old as events may be. `start`: the organization and
+    the environment.
     """
     number, environment = start
     keys = list(islice(transaction.scan_keys(EVENT_CHANGES, start, (*start, oldest_ms)), STEP_ROWS))

@@ -1507,7 +1507,7 @@ type UpdateEventBody struct {
 	Tag Optional[string] `json:"tag,omitzero"`
 	// What the event turned out to be, for 400 days; `null` removes it, and the reason with it.
 	Label Optional[string] `json:"label,omitzero"`
-	// Why it has that label. It needs one.
+	// Why it has that label; only with a label.
 	LabelReason Optional[string] `json:"label_reason,omitzero"`
 }
 

@@ -1635,7 +1635,7 @@ export interface UpdateEventBody {
   tag?: string | null;
   /** What the event turned out to be, for 400 days; `null` removes it, and the reason with it. */
   label?: "fraud" | "legitimate" | null;
-  /** Why it has that label. It needs one. */
+  /** Why it has that label; only with a label. */
   label_reason?:
     | "account_takeover"
     | "bot"

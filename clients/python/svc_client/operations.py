@@ -441,7 +441,7 @@ class Operations:
             action: The action; `null` removes it.
             tag: The tag; `null` removes it.
             label: What the event turned out to be, for 400 days; `null` removes it, and the reason with it.
-            label_reason: Why it has that label. It needs one.
+            label_reason: Why it has that label; only with a label.
         """
         return self._send(
             Call(

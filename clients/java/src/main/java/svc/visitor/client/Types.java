@@ -4106,7 +4106,7 @@ public final class Types {
       return this;
     }
 
-    /** Why it has that label. It needs one. */
+    /** Why it has that label; only with a label. */
     public String labelReason() {
       return textAt("label_reason");
     }

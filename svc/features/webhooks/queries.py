@@ -113,7 +113,7 @@ class EndpointOverview(NamedTuple):
 
     status: EndpointStatus
     sent_to_as: EndpointStatus
-    """`failing` also where it fails often enough to be sent to as one that does."""
+    """Its status; `failing` also where its deliveries are sent as those of a failing endpoint are."""
     due_ms: int | None
     """Since when its oldest delivery is due; `None` where nothing is due."""
 

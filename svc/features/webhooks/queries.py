@@ -50,7 +50,7 @@ from svc.kernel.values.partitions import EndpointKey
 
 MINUTES_PER_DAY = 24 * 60
 LEAPS, LEAP_AFTER = 16, 32
-"""Over the rest of queues, in one look; rows of a queue that are read before it is leapt over."""
+"""Times that the rest of a queue is skipped in one look; rows of a queue that are read before that."""
 BEYOND = b"\xff" * 16
 """Above every attempt id."""
 

@@ -1,7 +1,7 @@
 """`svc replay`: a file of reports through the real pipeline, in virtual time.
 
-For back-testing on one's own traffic: the answers are those that the service would have given, one after another, had
-the reports arrived when the file says. The same file on a fresh store gives the same answers, byte for byte.
+For back-testing on one's own traffic: the responses are those that the service would have given, one after another, had
+the reports arrived when the file says. The same file on a fresh store gives the same responses, byte for byte.
 """
 
 from __future__ import annotations

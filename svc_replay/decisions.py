@@ -40,7 +40,7 @@ class RuleChange(msgspec.Struct, frozen=True, kw_only=True):
     before: int
     """Identifications that it decided."""
     after: int
-    """The same of the later run; those that it matched in shadow mode."""
+    """The same of the later run; of a rule in shadow mode, those that it matched."""
     errors: int = 0
     """Identifications of the later run for which its evaluation failed."""
 

@@ -106,8 +106,8 @@ class Summary:
         self._signals: Counter[str] = Counter()
 
     def note(self, number: int, response: dict[str, Any]) -> None:
-        """Count the response to one line of the file, `number` from 1. `answer` is the response as JSON, with `error`
-        where the report was refused.
+        """Count the response to one line of the file, `number` from 1. `response` is JSON, with `error` where the
+        report was refused.
         """
         self.reports += 1
         if "error" in response:

@@ -156,7 +156,7 @@ class DevService:
         self.organization_id, self.number = next(iter(numbers.items()))
 
     def manage(self, method: str, path: str, body: Any = None) -> tuple[int, dict[str, Any]]:
-        """Return a request to the management API below the organization's own path; returns status and response. Raises
+        """Send a request to the management API below the organization's own path; return status and response. Raises
         `CommandError` if the service does not answer, or not as this service does.
         """
         connection = http.client.HTTPConnection(self.address, timeout=15)

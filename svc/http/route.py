@@ -201,13 +201,13 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     under: tuple[str, ...] = (BASE,)
     """Where the path begins; empty = at the root."""
     tag: str = ""
-    """Of `openapi.TAGS`: where the reference lists it. Empty, like the summary, where it does not."""
+    """Of `document.TAGS`: where the reference lists it. Empty, like the summary, where it does not."""
     summary: str = ""
     description: str = ""
     request_headers: tuple[str, ...] = ()
-    """Of `parameters.REQUEST_HEADERS`, beside the key."""
+    """Of `json_schema.REQUEST_HEADERS`, beside the key."""
     response_headers: tuple[str, ...] = ()
-    """Of `parameters.RESPONSE_HEADERS`, on every response that reached admission."""
+    """Of `json_schema.RESPONSE_HEADERS`, on every response that reached admission."""
     example: str = ""
     """A body to show, as JSON; empty = an example of every field at once."""
     handler: Handler

@@ -241,8 +241,8 @@ class TotalBody(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EventsAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """A page of events, newest first, one without `next_cursor` is the last (interface 4.2, decisions 7.1); or of the
-    feed, oldest first, with a `next_cursor` always.
+    """A page of events, newest first; one without `next_cursor` is the last (interface 4.2, decisions 7.1). Or a page
+    of the feed, oldest first, always with a `next_cursor`.
     """
 
     rows: Annotated[

@@ -63,7 +63,7 @@ class Attribute(IntEnum):
     ACCESSIBILITY = 15
     PLUGINS = 16
     MISCELLANEOUS = 17
-    """Engine constants: maths, vendor, storage kinds."""
+    """Engine constants: math, vendor, storage kinds."""
     REST = 18
     """Whatever else the collector sent, volatile values left out."""
     FIRST_LANGUAGE = 19
@@ -365,7 +365,7 @@ class Verdict(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     identifiable: bool
     visitor_is_new: bool
     visitor_confidence: int
-    """0 for a new id, 85 to 99 matched though something changed, 100 (decisions 3.5)."""
+    """As `Recognition.confidence` (decisions 3.5, 18.1)."""
     linkage: str
     """How the visitor was matched: `token`, `exact`, `match`, ..., for operators."""
     signals: tuple[EventSignal, ...] | None = None

@@ -158,7 +158,7 @@ class LastLook(msgspec.Struct, frozen=True, array_like=True):
     """What retention found when it last looked at a range of visitors."""
 
     seen_s: int
-    """When the one of them was last seen who was so least recently; with nobody there, the time of the look."""
+    """The earliest of the times at which these visitors were last seen; without any visitor, the time of the look."""
     looked_s: int
     """When it looked."""
 

@@ -111,7 +111,7 @@ EVENT_SEGMENTS = Table(
 )
 """All other events, each in one segment. The key ends with a position: a segment holds the events from there down to
 the position of the segment before. Part 0 is a small segment as a whole; a large one has its slots in part 1 and its
-postings in the parts from 2 on, by the first bits of the digest (`event_index`).
+postings in the parts from 2 on, by the first bits of the digest (`index/queries.py`).
 """
 LATE_EVENTS = Table(
     "late_events",
@@ -243,8 +243,8 @@ STATISTICS = Table(
     WITH_ORGANIZATION,
     NotPersonal("sums of which one visitor's share cannot be told"),
 )
-"""By scope and class of devices: what matching has learned, and is written behind. Class 0 is not a class, and its row
-is what all classes share.
+"""By scope and class of devices: what matching has learned, written some time after the visits. Class 0 is not a class,
+and its row is what all classes share.
 """
 # History lies by organization and period, so that expired rows are one range of keys: rows of a period before the last
 # one are never read again and may be deleted, from the left, at any time.

@@ -1,1 +1,1 @@
-"""What any durable service with many tenants needs, and nothing of visitors: store, HTTP, workers, command line."""
+"""What any durable service with many tenants needs, and nothing of visitors: store, access, limits, actors."""

@@ -79,7 +79,7 @@ Listeners = list[PlainListener] | list[TlsListener]
 
 METRICS_CONNECTIONS = 16
 STREAMS_PART = 4
-"""Live streams may take so small a part of the connections."""
+"""One in this number of connections may be a live stream."""
 DRAIN_MARGIN_S = 2.0
 """Beyond `drain_limit_s`, for the stages behind the edge to end and the last commit to be made."""
 

@@ -3,7 +3,7 @@ and what is reported to systemd.
 
 What may live here: the memory, what is read from it, that thread, and the datagrams to systemd. Who writes is
 `svc/kernel/work/store_watch.py`; a worker that is blocked is replaced by `parent.py`. All of it is monotonic seconds
-(`World.elapsed_s`), which the processes of a machine share; 0 = not.
+(`World.elapsed_s`), which the processes of a machine share; 0 = none.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class PulseBoard:
 
     def oldest_commit_s(self, now_s: float) -> float:
         """Return the age in seconds of the oldest commit that is under way in any worker; 0 if there is none. A worker
-        whose loop is silent may have died, and its parent not know it: who waits for its lock says so himself.
+        whose loop is silent does not count: it may have died, and what waits for its lock reports its own commit.
         """
         marks = zip(self._commit_since, self._beaten_at, strict=True)
         return max(

@@ -48,7 +48,7 @@ _SET_BYTES: Final = WAYS * _SLOT.size
 LOCK_TRIES: Final = 50_000
 """A fifth of a second: longer than a process that holds a lock waits for a core."""
 STUCK_MS: Final = 1_000
-"""For so long the lock of a set that did not come is not waited for again: its holder was stopped."""
+"""How long nobody waits for the lock of a set again after it did not come: its holder was stopped."""
 FULL_AFTER_MS: Final = 1_000
 """Without use for so long, any bucket is full."""
 

@@ -57,8 +57,8 @@ NEXT_STEP = "start `svc backup --follow`, and read its log"
 
 
 def backup(examined: Examined) -> Finding:
-    """Return up to which moment the store was copied by `svc backup --follow`: a problem if its log was dropped, a
-    warning if that was more than `LATE_S` ago or cannot be read.
+    """Check up to which moment `svc backup --follow` has copied the store: a problem if its log was dropped, a warning
+    if that was more than `LATE_S` ago or cannot be read.
     """
     if examined.config.store is not None:
         return Finding("ok", "made with the database's own tools (docs/postgresql.md)")
@@ -158,14 +158,14 @@ MAX_ORGANIZATIONS = 50
 
 
 def credit(examined: Examined) -> Finding:
-    """Return whether the credit of each organization lasts for another week; a warning where it does not (decisions
+    """Check whether the credit of each organization lasts for another week; a warning where it does not (decisions
     16.4).
     """
     return _of_store(lambda opened: finding_of(opened, examined.world.now_ms()), examined)
 
 
 def chat_links(examined: Examined) -> Finding:
-    """Return whether messages of chat webhooks can link to the console; a warning where there are such endpoints and no
+    """Check whether messages of chat webhooks can link to the console; a warning where there are such endpoints and no
     `public_url` (decisions 16.2).
     """
     if examined.config.public_url is not None:
@@ -218,7 +218,7 @@ def _named(found: list[str], of: str = "") -> str:
 
 
 def spellings_of(store: Readable) -> Finding:
-    """Return whether ids of accounts differ only in case, blanks or invisible characters, which rules count apart; a
+    """Check whether ids of accounts differ only in case, blanks or invisible characters, which rules count apart; a
     warning where the newest events name such. Of many organizations the first `MAX_ORGANIZATIONS` are looked at.
     """
     found: list[str] = []
@@ -251,7 +251,7 @@ def rules_of(store: Readable) -> Finding:
 
 
 def idle_lists_of(store: Readable) -> Finding:
-    """Return whether an active rule asks each list of blocked and trusted that has entries; a warning where none does
+    """Check whether an active rule asks each list of blocked and trusted that has entries; a warning where none does
     (decisions 13.3).
     """
     found: list[str] = []
@@ -270,7 +270,7 @@ NEAR_SHARE = 0.8
 
 
 def shares_of(store: Readable) -> Finding:
-    """Return whether each organization has room in its share of the store, by the limits of the last start; a warning
+    """Check whether each organization has room in its share of the store, by the limits of the last start; a warning
     from `NEAR_SHARE` on, a problem where one is refused (decisions 4).
     """
     with store.read() as snapshot:
@@ -292,7 +292,7 @@ def shares_of(store: Readable) -> Finding:
 
 
 def weights_of(store: Readable) -> Finding:
-    """Return whether weights that were saved know every signal; a warning where they were saved before one was
+    """Check whether weights that were saved know every signal; a warning where they were saved before one was
     introduced: it counts 0 in them (decisions 6.2, 18.6).
     """
     found: dict[str, set[str]] = {}

@@ -100,8 +100,8 @@ class Examined(NamedTuple):
 
 
 def settings_file(file: Path | None) -> Finding:
-    """Return whether a service would start with the settings of the file and the variables; a problem names
-    the first.
+    """Check whether a service would start with the settings of the file and the variables; a problem names the first
+    mistake.
     """
     found = list(mistakes(file, os.environ))
     if found:
@@ -242,7 +242,7 @@ def _get(url: str, path: str) -> tuple[int, str]:
 
 
 def network_data(examined: Examined) -> Finding:
-    """Return whether addresses can be looked up: a problem without data or with a broken file, a warning
+    """Check whether addresses can be looked up: a problem without data or with a broken file, a warning
     for old data.
     """
     config = examined.config
@@ -271,7 +271,7 @@ def network_data(examined: Examined) -> Finding:
 
 
 def clock(examined: Examined, synchronized: Callable[[], bool]) -> Finding:
-    """Return whether the clock agrees with the last write to the store, or the database's, and is kept by something."""
+    """Check whether the clock agrees with the last write to the store, or the database's, and is kept by something."""
     now_ms = examined.world.now_ms()
     says = f"{utc(now_ms):%Y-%m-%d %H:%M:%S} UTC"
     if (written_ms := last_write_ms(examined.directory)) is not None:
@@ -329,7 +329,7 @@ def disk(examined: Examined) -> Finding:
 
 
 def tls(examined: Examined) -> Finding:
-    """Return whether the certificate of the settings can be used now: a warning where it expires within `EXPIRES_SOON`,
+    """Check whether the certificate of the settings can be used now: a warning where it expires within `EXPIRES_SOON`,
     and for plain HTTP that other machines reach.
     """
     config = examined.config
@@ -371,7 +371,7 @@ def sign_in(examined: Examined) -> Finding:
 
 
 def identification(examined: Examined) -> Finding:
-    """Return a sample report through the whole service, with these settings and network data, on a store that is thrown
+    """Send a sample report through the whole service, with these settings and network data, on a store that is thrown
     away.
     """
     own = {"log_requests": "none", "try_key": None, "console_oidc_issuer": None}  # these name what that store lacks

@@ -56,8 +56,8 @@ AGAIN_S = 1.0
 """Before the next attempt to start, when the database went away during the last one."""
 REHEARSING = Timeouts(statement_s=2.0, lock_s=2.0, idle_s=5.0, answer_s=3.0)
 _SAID_AT_OPENING = (DISK_FULL, READ_ONLY, "42P01")
-"""SQLSTATEs of what ends a start with a better word, a standby and a missing table, and of a full disk, beside which
-reads are served."""
+"""SQLSTATEs that are no obstacle here: a standby and a missing table end the start with a clearer message, and with a
+full disk reads are served."""
 
 
 class NoStoreError(DirectoryError):

@@ -140,14 +140,14 @@ def clock_at_start(store: Store, written_ms: int | None, at_s: float) -> ClockAt
 
 async def disk_obstacle(directory: Path, config: Config, world: World) -> Obstructed | None:
     """Return why nothing can be stored, as the disk fails; `None` if a write was stored (decisions 17.4). To be called
-    while this process has the store not open.
+    while this process does not have the store open.
     """
     because = await world.run_sync(partial(write_problem, directory / "store", config.map_bytes()))
     return None if because is None else Obstructed(f"the disk does not take a write: {because}", "failing")
 
 
 async def clock_obstacle(store: Store, world: World, last_write_ms: int | None) -> Obstructed | None:
-    """Return why the clock does not permit to serve; `None` if it does, or an operator has confirmed it."""
+    """Return why the clock does not permit serving; `None` if it does, or an operator has confirmed it."""
     now_ms = world.now_ms()
     behind_s = seconds_behind(now_ms, last_write_ms)
     if not behind_s or last_write_ms is None:

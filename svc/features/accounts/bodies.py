@@ -21,7 +21,7 @@ from svc.kernel.values.struct_fields import present
 from svc.kernel.values.timestamps import timestamp
 
 MAX_SHOWN = 100
-"""Visitors, accounts, addresses and countries of one."""
+"""Visitors, accounts, addresses and countries of one account or visitor."""
 
 _FirstSeen = Annotated[Timestamp, about("When it was seen first.")]
 _LastSeen = Annotated[Timestamp, about("When it was seen last.")]

@@ -41,15 +41,15 @@ MAX_NODES: Final = 100
 MAX_LINKS: Final = 300
 EVENTS_IN_THE_MIDDLE: Final = 1000
 EVENTS_AROUND: Final = 100
-"""The newest of each other one."""
+"""The newest of each further account or visitor."""
 MAX_STEPS: Final = 4
 """From a visitor or an account to one that it was seen with: of an account, the accounts of the visitors of its
 visitors' accounts. What is so far away is shown, and leads no farther.
 """
 MAX_EVENTS: Final = 4000
-"""That are looked at for all of them."""
+"""Events that are looked at for all of them together."""
 MAX_FOUND: Final = 10
-"""Of a kind that a search finds."""
+"""Visitors, or accounts, that a search finds."""
 LEAST_LENGTH: Final = 3
 """Of the beginning of an id."""
 EVENTS_SEARCHED: Final = 2000

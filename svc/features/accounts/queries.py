@@ -44,7 +44,8 @@ MAX_OF_A_DAY = 100
 KEYS_OF_LEVELS = 64
 """Keys of the index that are looked at in one step for the levels of many."""
 MAX_NEWER = 200
-"""Newer events of one that are looked at for one from a network: with more of them elsewhere, it may be listed twice.
+"""Newer events of an account or visitor among which one from the network is looked for: where more are from elsewhere,
+it may be listed twice.
 """
 
 
@@ -192,7 +193,7 @@ def sighted_at(snapshot: Snapshot, places: Sequence[Position], *, sought: Sought
 
 
 def sighted(snapshot: Snapshot, sought: Sought, match: EventMatch, subject_id: str) -> Sighted | None:
-    """Return the subject of its last event; `None` for a visitor that is not identifiable or is being erased."""
+    """Return the subject with this last event; `None` for a visitor that is not identifiable or is being erased."""
     known_as = number_of(snapshot, sought.number, sought.listed, subject_id)
     if known_as is None:
         return None
@@ -258,7 +259,7 @@ def _digest_of(sought: Sought, found: Sighted) -> int:
 
 
 def _highest_in_index(snapshot: Snapshot, sought: Sought, subject_id: str) -> Level | None:
-    """Return the highest level for which the index has an event of the last 24 hours."""
+    """Return the highest level for which the index has an event of the last 24 hours; `None` if there is none."""
     oldest = (max(sought.now_ms - DAY_MS, 0), bytes(16))
     for level in reversed(LEVELS):
         filters = sought.filters(subject_id)
@@ -271,7 +272,7 @@ def _highest_in_index(snapshot: Snapshot, sought: Sought, subject_id: str) -> Le
 
 
 def _highest_of(snapshot: Snapshot, number: int, filters: Filters, places: Sequence[Position]) -> Level | None:
-    """Return the highest level of those events at these positions that match the filters."""
+    """Return the highest level of those events at these positions that match the filters; `None` if none is scored."""
     highest = -1
     for place in places:
         event = _found(snapshot, number, place, filters)

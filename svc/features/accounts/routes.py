@@ -55,7 +55,7 @@ A = TypeVar("A")
 EVENTS_LOOKED_AT = 2000
 """The newest of one account or visitor."""
 MAX_EVENTS = 5000
-"""That are looked at for one page of a list: a filter that few fit gets a short page and a cursor."""
+"""Events that are looked at for one page of a list: a filter that few fit gets a short page and a cursor."""
 MAX_EVENTS_BY_LEVEL = 2000
 """The same where a level is asked for, for which the events of a day are searched."""
 LEVELS_AT_ONCE = 128
@@ -264,7 +264,7 @@ async def _one_level(
 
 
 async def leveled(services: Services, turn: Turn, sought: Sought, found: Sequence[Sighted]) -> list[Sighted]:
-    """Return them with the highest level of each in 24 hours. The index is read once for all of them."""
+    """Return these with the highest level of each in 24 hours. The index is read once for all of them."""
     places: defaultdict[int, list[Position]] = defaultdict(list)
     time, is_long = Slice(services.world), False
     async with AsyncExitStack() as stack:

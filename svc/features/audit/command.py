@@ -26,7 +26,7 @@ _COLUMNS = ("at", "organization", "actor", "from", "action", "subject", "change"
 @click.option("--since", "since_ms", type=TimestampType(), default=0, metavar="T", help="From this time on.")
 @click.option("--until", "until_ms", type=TimestampType(), default=BEYOND_MS, metavar="T", help="Before this time.")
 @click.option("--action", metavar="A", help="An operation id or a command: issueSdkKey, 'svc key issue'.")
-@click.option("--actor", metavar="WHO", help="Id or name of a management key, or a user of this machine.")
+@click.option("--actor", metavar="WHO", help="Id or name of a member, key or user of this machine.")
 @click.option("--limit", type=click.IntRange(1, 100_000), default=50, show_default=True, help="Maximum number.")
 @data_option
 @json_option
@@ -42,7 +42,7 @@ def audit(
 ) -> None:
     """Show who changed what, when and from where, newest first, also while the service runs.
 
-    Every change by a management key or by a command of this program is here for 400 days. Refused requests and
+    Every change by a member, management key or command of this program is here for 400 days. Refused requests and
     secrets are not recorded. Times are RFC 3339 (2026-01-05T10:00:00Z), or how long ago: 30m, 24h, 7d, 2w.
     """
     if since_ms >= until_ms:

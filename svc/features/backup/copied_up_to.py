@@ -1,9 +1,8 @@
 """Copied up to: the follower's own record of how far the log in a folder leads, so that a log that was lost is missed.
 
 One file for each timeline, replaced before batches are cut off the store's log, and every `INTERVAL_MS` while nothing
-is committed: an idle hour is no loss. Its
-name sorts before the segments, so that a copy of the folder that is made in the order of names has it from before the
-segments and never lacks what it names.
+is committed: an idle hour is no loss. Its name sorts before the segments, so that a copy of the folder that is made in
+the order of names has it from before the segments and never lacks what it names.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ from svc.kernel.tenants.tables import LEDGER
 from svc.kernel.values.ids import DAY_MS, HOUR_MS, first_id
 
 MAX_LINES = 1000
-"""Of the ledger that are read of an hour: for its first charge, and for what the first of the seven days has before its
-time. Behind as many the hour counts.
+"""Lines of the ledger that are read of an hour: for its first charge, and for what was charged in it before the seven
+days began. If no charge is among them, the hour's start counts as the time of the first.
 """
 
 

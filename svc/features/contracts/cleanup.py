@@ -17,7 +17,7 @@ from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.steps import STEP_LOOKS, items_of_step
 
 ROWS_OF_ONE = 5
-"""That belong to one row of a table, itself among them, unless its feature says otherwise."""
+"""Rows that belong to one row of a table, itself among them, unless its feature says otherwise."""
 
 
 class CleanupStep(NamedTuple):
@@ -59,7 +59,7 @@ class Purge(NamedTuple):
     row: Callable[[Transaction, int, bytes], object]
     """Of the organization's number and the second part of the key."""
     rows: int = ROWS_OF_ONE
-    """That belong to one row, itself among them."""
+    """Rows that belong to one row, itself among them."""
 
 
 Act = Callable[[Transaction, Any, Any], bool]

@@ -16,10 +16,10 @@ from svc.kernel.values.refusals import Detail, Refusal, invalid
 from svc.kernel.values.timestamps import read_timestamp
 
 HOLD_MS = 2_000
-"""Events are given out so long after they arrived, so that most of them are stored, and come in the order of arrival.
+"""How long after their arrival events are given out: most of them are stored by then, and come in the order of arrival.
 Nothing else depends on it: one that is stored later, or by a clock that is behind, comes after those."""
 STEP_MS = 500
-"""The feed is closed by the clock at most so often, since that is a commit."""
+"""The feed is closed by the clock once in this time at most, since that is a commit."""
 AHEAD_MS = 10_000
 """An event that arrived by a clock so far ahead is not held back until the clock is there."""
 BEGINNING = Position(0, bytes(16))

@@ -23,7 +23,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 MAX_READS = 20
-"""Of a page, until it is full: among late events many places are of others."""
+"""Reads for a page until it is full: the filters may leave out many of the late events."""
 
 Close = Callable[[int], Awaitable[int | None]]
 """Closes the feed up to a time (`jobs.close`); `None` where the store takes nothing now."""

@@ -120,7 +120,7 @@ def filled_lists(snapshot: Snapshot, owner: Organization) -> FilledLists:
 
 
 def asked_prefixes(found: StoredList) -> int:
-    """Return how many prefix lengths `contains` looks up at most for an address; 0 for lists of other kinds."""
+    """Return how many prefix lengths `AskedLists` looks up at most for an address; 0 for lists of other kinds."""
     return max(Counter(version for version, _, _ in found.prefixes).values(), default=0)
 
 

@@ -37,9 +37,9 @@ from svc.kernel.values.ids import HOUR_MS, made_at_ms
 from svc.kernel.values.timestamps import timestamp
 
 QUARANTINED = (EVENTS, DOCUMENTS, DEFERRED_REPORTS)
-"""Of which `svc store quarantine` takes rows out."""
+"""Tables out of which `svc store quarantine` takes rows."""
 REBUILT = (EVENT_TAIL, EVENT_SEGMENTS, LATE_EVENTS, HOURS)
-"""Which `svc store rebuild-indexes` makes again of the events."""
+"""Tables that `svc store rebuild-indexes` makes again from the events."""
 
 
 def corrupt_rows(snapshot: Snapshot, table: Table[Any], row: int, error: CorruptionError) -> Iterator[str]:

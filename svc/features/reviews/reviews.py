@@ -67,7 +67,7 @@ class Review(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 
     @property
     def state(self) -> ReviewState:
-        """Return whether it is still to be decided."""
+        """Return `open` while it is still to be decided."""
         return "open" if self.closed_at_ms is None else "closed"
 
     @property

@@ -50,7 +50,7 @@ from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.struct_fields import sent
 
 MAX_REVIEWS = 5000
-"""That are looked at for one page: with an assignee who has few, it may be short and have a cursor."""
+"""Reviews that are looked at for one page: with an assignee who has few, it may be short and have a cursor."""
 NOBODY = "none"
 
 

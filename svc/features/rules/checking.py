@@ -23,7 +23,7 @@ ListPrefixes = Mapping[str, int]
 """Name of a list of the organization -> prefix lengths of addresses that it has, of one version; 0 of other lists."""
 MAX_DRAFTED_RULES: Final = MAX_RULES * 8 // 10
 DRAFT_BUDGET: Final = BUDGET * 8 // 10
-"""To which somebody who saves rules that decide nothing may bring a ruleset: an admin can always add rules."""
+"""Units up to which somebody may save rules that decide nothing: an admin can always add rules."""
 
 
 class _Problem(NamedTuple):

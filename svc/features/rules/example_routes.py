@@ -51,7 +51,7 @@ class ExamplesAnswer(msgspec.Struct, frozen=True):
 
 async def read_examples(services: Services, call: Call) -> ExamplesAnswer | Refusal:
     """`POST /console/api/rules/examples`: what the examples of a preview are known by, of any environment of the
-    organization; those that it has not are left out. `422 validation_error`.
+    organization; those that it does not have are left out. `422 validation_error`.
     """
     body: ExamplesBody = call.body
     request_ids: list[UUID] = []

@@ -81,7 +81,7 @@ def facts_of(
 
 
 def listed_value(event: Event, kind: ListKind) -> str | None:
-    """Return the value of an event that may be in lists of a kind."""
+    """Return the value of an event that may be in lists of a kind; `None` if it has none."""
     return event.verdict.visitor_id if kind == "visitor" else getattr(event, _LISTED_FIELDS[kind])
 
 

@@ -195,7 +195,7 @@ async def read_rules(services: Services, call: Call) -> RulesAnswer | Refusal:
 
 async def put_rules(services: Services, call: Call) -> RulesAnswer | Refusal:
     """`PUT .../rules`: the whole ruleset (decisions 13.1). `409 revision_conflict`, `422` with every fault, `429` after
-    much work; `403 insufficient_role` for other changes than of rules that decide nothing, but by an admin (15.1).
+    much work; `403 insufficient_role` for a change of rules that decide, except by an admin (15.1).
     """
     query: RulesQuery = call.query
     body: RulesBody = call.body

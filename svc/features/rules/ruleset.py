@@ -244,7 +244,7 @@ NOTHING_DECIDED: Final = Decided(None)
 
 
 def _velocity(facts: _Sources) -> dict[str, dict[str, dict[str, int]]] | None:
-    """Return all counts of velocity."""
+    """Return all counts of velocity; `None` for an event from before 0.3.0."""
     if facts.event.velocity is None:
         return None
     return {

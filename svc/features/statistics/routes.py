@@ -40,7 +40,7 @@ SIGNALS_SHOWN = 20
 EVENTS_LOOKED_AT = 2000
 """The newest of a window, of which networks are counted: no counter has them, since there are too many."""
 PARTS_LOOKED_AT = 20
-"""Of a window, of whose newest events actions are taken: nothing knows all of them."""
+"""Parts of a window, from the newest events of which actions are taken: nothing knows all of them."""
 NETWORKS_SHOWN = 50
 ACTIONS_SHOWN = 20
 MAX_ACTION_LOOKS = 1000

@@ -249,8 +249,8 @@ _NO_SPACE = "name a folder on another disk with --scratch"
 
 @contextmanager
 def trial(scratch: Path, map_gib: float) -> Generator[Trial]:
-    """Make a folder in `scratch` to try a release in, and remove it at the end of the block, and first what trials left
-    that were killed. `map_gib`: how large the store may become, as the setting. Raises `DirectoryError`.
+    """Remove what killed trials left, make a folder in `scratch` to try a release in, and remove it at the end of the
+    block. `map_gib`: how large the store may become, as the setting. Raises `DirectoryError`.
     """
     with files.reporting("cannot write", scratch):
         left_behind = _remove_left_behind(scratch)

@@ -58,7 +58,7 @@ def upgrade(
     steps: Steps = QUIET,
 ) -> Upgraded | None:
     """Upgrade the store of a data directory; return `None` if there is no store, or it is not older. Raises
-    `DirectoryError`, `migrations.NewerStoreError` and `StoreFullError`; the store is then unchanged.
+    `DirectoryError`, `installation.NewerStoreError` and `StoreFullError`; the store is then unchanged.
     """
     path = directory / "store"
     if not has_store(directory):

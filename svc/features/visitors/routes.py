@@ -110,9 +110,9 @@ EVENTS_SHOWN = 50
 EVENTS_LOOKED_AT = 200
 TAGS_SHOWN = 50
 VISITORS_AT_ONCE = 200
-"""Whose events are counted together: so many find each row of a segment useful."""
+"""Visitors whose events are counted together, so that each row of a segment that is read is of use."""
 MAX_VISITORS = 1000
-"""That are looked at for one page: an environment with few of them gets a short page and a cursor."""
+"""Visitors that are looked at for one page: an environment with few of them gets a short page and a cursor."""
 
 
 class Found(NamedTuple):

@@ -50,7 +50,7 @@ from svc.kernel.values.partitions import EndpointKey
 
 MINUTES_PER_DAY = 24 * 60
 LEAPS, LEAP_AFTER = 16, 32
-"""Over the rest of queues, in one look; rows of a queue that are read before it is leapt over."""
+"""Times that the rest of a queue is skipped in one look; rows of a queue that are read before that."""
 BEYOND = b"\xff" * 16
 """Above every attempt id."""
 
@@ -113,7 +113,7 @@ class EndpointOverview(NamedTuple):
 
     status: EndpointStatus
     sent_to_as: EndpointStatus
-    """`failing` also where it fails often enough to be sent to as one that does."""
+    """Its status; `failing` also where its deliveries are sent as those of a failing endpoint are."""
     due_ms: int | None
     """Since when its oldest delivery is due; `None` where nothing is due."""
 

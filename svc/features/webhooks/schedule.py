@@ -62,8 +62,8 @@ class AttemptVerdict(NamedTuple):
 
 
 def classify_result(result: AttemptResult, queue: EndpointKey, delivery: DeliveryKey) -> AttemptVerdict:
-    """Return whether a delivery is delivered, tried again, or failed for good (decisions 8.2, 8.3). Tests and
-    redeliveries are one attempt each (decisions 8.5).
+    """Return what an attempt makes of its delivery: delivered, to be tried again, or failed for good (decisions 8.2,
+    8.3). Tests and redeliveries are one attempt each (decisions 8.5).
     """
     if result.error is None:
         return AttemptVerdict("delivered", None)

@@ -76,7 +76,7 @@ class Turn:
         self._is_held = False
 
     def refusal(self) -> Refusal | None:
-        """Return `429 rate_limited` while the organization has an exclusive read that runs or waits."""
+        """Return `429 rate_limited` while the organization has an exclusive read that runs or waits, else `None`."""
         if not self._reads.is_exclusive(self._organization):
             return None
         explanation = "A preview or suggestion of this organization runs. Wait for the seconds in Retry-After."

@@ -1,4 +1,4 @@
-"""What a request shows of the visitor: address and headers, his own or as a server forwards them (decisions 2.9, 2.10).
+"""What a request shows of the visitor: address and headers, its own or as a server forwards them (decisions 2.9, 2.10).
 
 What may live here: reading `RequestFacts` out of headers, and refusing forwarded details that cannot be read.
 """

@@ -184,7 +184,7 @@ async def _never_pushed(_: str, __: Headers) -> None:
 
 
 def operation_id(endpoint: str | None) -> str | None:
-    """Return the name that metrics and logs have for a route of this application."""
+    """Return the name that metrics and logs have for a route of this application; `None` for no route."""
     return endpoint and endpoint.rpartition(".")[2]
 
 

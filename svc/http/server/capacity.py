@@ -115,14 +115,15 @@ class EdgeLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How long unread input is dropped behind an early response. Closing at once would make the kernel send a reset,
     which can destroy the response before the client has read it (RFC 9112, 9.6)."""
     linger_bytes: int = 2_097_152
-    """How much of it at most: twice the largest body, so that a somewhat too large one still gets its 413."""
+    """How much of such input is dropped, at most: twice the largest body, so that a somewhat too large one still gets
+    its 413."""
 
 
 class OpenConnection(Protocol):
     """What all connections together ask of each (`connection.Connection`)."""
 
     def waits(self) -> IdleConnection | None:
-        """Return the time since when the client has to act; `None` while a request is being handled."""
+        """Return the connection as one that waits for its client; `None` while a request is being handled."""
         ...
 
     def evict(self) -> None:
@@ -171,7 +172,7 @@ class EdgeState:
     draining: bool = False
     """Whether the shutdown has begun."""
     connections: dict[OpenConnection, None] = field(default_factory=dict[OpenConnection, None])
-    """Those that are open, in the order in which they came: they are drained, and evicted of the same age, in it."""
+    """Those that are open, in the order in which they came: so they are drained, and evicted if idle equally long."""
     counts: EdgeStatistics = field(default_factory=EdgeStatistics)
     """Since the start; `connections` says how many are open."""
     _full_until: float = -inf

@@ -116,7 +116,7 @@ class Connection:
             self._conversation.cancel()
 
     def waits(self) -> IdleConnection | None:
-        """Return the time since when the client has to act; `None` while a request is being handled."""
+        """See `OpenConnection.waits`."""
         if self._waits_since is None:
             return None
         is_in_request = self._http.phase not in (IDLE, LINGERING)

@@ -31,8 +31,8 @@ AT_ONCE = 8
 ACCEPT_CAPACITY_ERRNOS = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS}
 """Of `accept`, where no connection fits: `trio.serve_listeners` logs them and waits."""
 LEFT_S = 0.002
-"""For so long a worker with more connections than another leaves one that waits to that one: to take it takes an idle
-worker a tenth of that, and a busy one takes it later than this one could."""
+"""How long a worker with more connections than another leaves a waiting one to that worker, which takes it in a tenth
+of that time if it is idle, and later than this one could if it is busy."""
 METRICS = "metrics"
 """Name of the inherited sockets that are for the metrics: `FileDescriptorName=` of systemd.socket(5)."""
 

@@ -76,8 +76,7 @@ async def serve(  # noqa: PLR0913  all that an edge is made of
 
     `keys` says whose requests are whose, so that organizations have turns; without it addresses have them.
     `refuse(status)` gives body and headers of the edge's own responses, `now_ms` the time for `Date`, `always` the
-    fields that every response has beside it; with
-    `nursery.start` one gets the `Edge`.
+    fields that every response has beside it; with `nursery.start` one gets the `Edge`.
     """
     shared = EdgeState(app, limits, refuse, now_ms, keys or KnownKeys(), always=always or [])
     share = next((_plain(listener).share for listener in listeners), None)

@@ -28,7 +28,7 @@ def detect(
     """Return the signals observed, at most one observation each, in catalog order; only those that `platform` knows.
 
     `at_ms` is when the request arrived, for what happened lately; without it only the report's own clock counts.
-    `sdk_version` is what the report says that made it.
+    `sdk_version` is that of the SDK which made the report, as it says.
     Total: a hostile report is at worst silent. Observations carry no weight, so signals of both VPN modes may be among
     them, as may signals that weigh 0.
     """

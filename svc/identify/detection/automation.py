@@ -18,7 +18,7 @@ FIREFOX_HEADLESS_SCREEN = (1366.0, 768.0)
 """The screen that Firefox invents without a display, unless told another (its HeadlessScreenHelper)."""
 
 FIREFOX_FIRST_WINDOW = (1280.0, 1040.0)
-"""The window of a new profile, cut to nine tenths of what the screen leaves. It is maximised where both are cut."""
+"""The window of a new profile, cut to nine tenths of what the screen leaves. It is maximized where both are cut."""
 
 HEADLESS_SCREEN = (800.0, 600.0)
 """The screen that Chromium and WebKit invent without a display."""
@@ -26,7 +26,7 @@ HEADLESS_SCREEN = (800.0, 600.0)
 OFFSCREEN_SCREEN = (800.0, 800.0)
 """The screen that Qt 6 invents where it shows nothing (its offscreen platform)."""
 
-HEADLESS_COLOUR_DEPTH = 24
+HEADLESS_COLOR_DEPTH = 24
 """Bits of a pixel that Firefox invents without a display."""
 
 TALLEST_BARS = 200
@@ -232,7 +232,7 @@ def _headless_firefox(report: Report) -> list[str]:
             traits.append("first_window_without_desktop")
         elif inner[0] == outer[0] and screen == FIREFOX_HEADLESS_SCREEN and outer[0] < screen[0]:
             traits.append("headless_default_screen")
-    if claims.webgl is False and claims.colour_depth in (None, HEADLESS_COLOUR_DEPTH):
+    if claims.webgl is False and claims.colour_depth in (None, HEADLESS_COLOR_DEPTH):
         traits.append("no_graphics")
     elif "window_larger_than_screen" in traits and is_software_renderer(claims.gpu_renderer):
         traits.append("software_renderer")

@@ -51,7 +51,7 @@ class HourCounts(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     decisions: dict[str, int] = {}
     """Action -> events that a rule decided so; those that none decided are in none."""
     groups: dict[str, int] = {}
-    """Group of signals -> events in which one of it fired."""
+    """Group of signals -> events in which one of them fired."""
 
     def plus(self, event: Event) -> HourCounts:
         """Return the counts with one more event."""

@@ -120,7 +120,7 @@ class HistoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
     country: str | None
     """Where the visitor's address is; `None` for that of Tor, a relay or a VPN, which does not show it."""
     place: tuple[str, int] | None
-    """Country and network of the address, lent or not, as in `VisitorPlaces`; `None` = not known."""
+    """Country and network of the address, even of one of Tor or a VPN, as in `VisitorPlaces`; `None` = not known."""
     timezone_country: str | None
     """The country of the device's own clock, where its address is an ordinary one that people could share."""
     replay_key: ReplayKey | None

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 
 THIRD: Final = 3
-"""The new token of one report at one address, within a day, from which on its storage was renewed."""
+"""With so many new tokens of one report at one address within a day, its storage was cleared again and again."""
 USUAL: Final = (12 * 3600, 30)
 """(seconds, new visitors of one class): what an address may have at once, such as a class of pupils in one lesson.
 Beyond that it is a burst, and beyond twice that it weighs twice."""
 FAST: Final = (30, 18)
 """Beyond this it is a program, and weighs twice: no group of people opens a page this fast."""
 EXPECTED_TIMES: Final = 3.0
-"""So many times the new visitors that the organization sees for each known one are ordinary, for each known one here:
+"""For each known visitor here, this many times as many new ones are usual as the organization sees for each known one:
 an office, a school or a carrier has people who come back, a program has none."""
 COMPARED_VISITORS: Final = 8
 """Visitors with the same report, of the address's network, that are looked at to tell devices of one model apart."""

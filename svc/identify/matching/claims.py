@@ -272,8 +272,8 @@ def _disputing(visitor: Visitor, token: Token) -> Visitor:
 
 def asked(recognition: Recognition, features: Features, claim: Claim) -> Recognition:
     """Return the same decision, with `to_renew` where the claimed token was disputed before and came, signed, from the
-    one whose it is: by its proof, or by report and network. Who copied both may be asked, too: the visitor does not go
-    along with him.
+    one whose it is: by its proof, or by report and network. Whoever copied both may be asked, too, and does not take
+    the visitor along.
     """
     token = claim.token
     if token is None or not token.is_disputed or not features.key or recognition.number != claim.number:

@@ -254,7 +254,7 @@ RETURN_INTERVALS_BOUNDS: Final = (1.0, 8.0)
 RETURN_INTERVALS_SHRINK: Final = 100.0
 """Lowest and highest factor by which an organization's own returns correct recency, and how many returns the belief
 above is worth in each row of `CHANGE_DAYS` (`return_intervals`). The lowest is 1, so that an unexpected visitor is as
-likely as without return intervals: .1 split visitors that came back late (ADR 62)."""
+likely as without return intervals: 0.1 split visitors that came back late (ADR 62)."""
 RETURN_INTERVALS_EVERY: Final = 32
 RETURN_INTERVALS_MEMORY: Final = 20_000.0
 """Proven returns after which the correction is computed again, and how many are remembered."""
@@ -376,7 +376,7 @@ HARD_ATTRIBUTES: Final = (Attribute.MODEL, Attribute.GPU, Attribute.HARDWARE, At
 
 TOKEN_LOG_ODDS: Final = (15.0, 8.0, 2.3)
 """Log odds that a presented token is with the device it was given to, before the report is looked at: on a network that
-the visitor used before, elsewhere in a wide network of its, and anywhere else. The last is where a copied token of
+the visitor used before, elsewhere in one of its wide networks, and anywhere else. The last is where a copied token of
 another device of the same browser and system is believed in 3 % of cases, and an owner whose report has changed in 98 %
 (`bench/linkage/theft`)."""
 CONTRADICTIONS: Final = 3

@@ -46,7 +46,7 @@ class AddressSet:
     __slots__ = ("_ends4", "_ends6", "_starts4", "_starts6")
 
     def __init__(self, ranges4: Iterable[int], ranges6: Iterable[int]) -> None:
-        """Take ranges as numbers: the first address shifted left by the width of an address, or the last."""
+        """Take each range as one number: the bits of its first address, followed by those of its last."""
         self._starts4, self._ends4 = array("I"), array("I")
         for start, end in _disjoint(ranges4, 32):
             self._starts4.append(start)
@@ -81,8 +81,8 @@ class AddressSet:
 
 
 def read_list(content: bytes) -> AddressSet:
-    """Return the addresses of a list; `#` and `;` begin a comment. Raises `NetworkFileError` at the first line that is
-    no address.
+    """Return the addresses of a list; `#` and `;` begin a comment. Raises `NetworkFileError` at the first line that
+    is not an address.
 
     A network may have bits set behind its prefix, as published lists do: it is the network that the address is in.
     """

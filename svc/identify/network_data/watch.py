@@ -2,7 +2,7 @@
 
 Owns what is read of the folder, and the look-up in force, which others read and never keep: it is replaced whole.
 Receives and sends no messages; looks at the folder periodically, on a thread, and logs. A file that cannot
-be used is refused in the log, once, and what was read of it before stays in force.
+be used is named in the log, once, and what was read of it before stays in force.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def note_change(
 
 
 def newest_change(snapshot: Snapshot, scope: Scope, from_ms: int, before_ms: int | None = None) -> ChangeKey | None:
-    """Return the key of the newest readable note whose place is from `from_ms` on and before `before_ms`."""
+    """Return the key of the newest readable note whose place is from `from_ms` on and before `before_ms`, if any."""
     beyond = (scope.number, scope.environment + 1) if before_ms is None else (*scope, before_ms)
     found = snapshot.scan_past_corruption(EVENT_CHANGES, (*scope, from_ms), beyond, reverse=True)
     return next((_key(key) for key, made_ms in found if not isinstance(made_ms, CorruptionError)), None)

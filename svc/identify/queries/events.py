@@ -62,7 +62,7 @@ def weights_snapshot(snapshot: Snapshot, digest: bytes) -> dict[str, int]:
 MAX_KEYS = 20_000
 """Keys that a page looks at, where a segment counts as several."""
 KEYS_OF_A_LOOK = 256
-"""Of these, such as one step of a scan looks at whether it finds something or not: about a millisecond. To begin a
+"""How many of these one step of a scan looks at, whether it finds something or not: about a millisecond. To begin a
 search takes a tenth of one.
 """
 MAX_LOOKS = MAX_KEYS // KEYS_OF_A_LOOK

@@ -77,8 +77,8 @@ def has_unknown_token(index: Index, assessment: Assessment) -> bool:
 
 
 def arrival_of(assessment: Assessment, visitor: int | None, *, is_new: bool, has_new_token: bool) -> Arrival | None:
-    """Return what an identification is for its address; `None` where it says nothing: of nobody who is known again, or
-    at an address that may stand for many. `visitor`: its number.
+    """Return what an identification is for its address; `None` where it says nothing: of a visitor that cannot be
+    recognized, or at an address that may stand for many. `visitor`: its number.
     """
     seen, features = assessment.history, assessment.features
     if visitor is None or not seen.is_public or not seen.counts_address:

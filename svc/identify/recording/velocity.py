@@ -202,7 +202,8 @@ def _counted(who: EventSubjects, subject: Subject, before: VelocityRow, *, is_re
 MAX_COMPARED = 100
 """Newest other events of an account in one environment that are compared with an event that leaves it."""
 MAX_SHARED = 16
-"""Where it has more, so many of those that share the visitor of the event, its address, or its country, of each."""
+"""Where it has more: so many at most of those that share the event's visitor, of those that share its address, and of
+those that share its country."""
 
 
 def move_event(

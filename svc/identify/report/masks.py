@@ -66,13 +66,13 @@ def deliberate_noise(
         return BRAVE_RENDERING if names == STANDARD_PLUGINS else BRAVE
     user_agent = facts.user_agent or claims.user_agent or ""
     if "Firefox/" in user_agent:
-        return RESIST_FINGERPRINTING if _is_levelled(claims, readings) else NOTHING
+        return RESIST_FINGERPRINTING if _is_leveled(claims, readings) else NOTHING
     if incognito and _is_safari(user_agent):
         return SAFARI_PRIVATE
     return NOTHING
 
 
-def _is_levelled(claims: Claims, readings: Sequence[Reading]) -> bool:
+def _is_leveled(claims: Claims, readings: Sequence[Reading]) -> bool:
     """Return whether UTC, a usual number of cores, and a screen no larger than the page, in a letterbox step, coincide.
 
     If nothing is known of the page, a screen without a desktop is enough. Releases that no longer round have a renderer

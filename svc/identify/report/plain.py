@@ -41,7 +41,7 @@ def _pixel_ratio(of_screen: Any, of_window: Any) -> str | None:
     return canonical.pixel_ratio(_either_number(of_screen, of_window))
 
 
-def _colours(of_screen: Any, depth: Any, *named: Any) -> str | None:
+def _colors(of_screen: Any, depth: Any, *named: Any) -> str | None:
     """Bits of a pixel; scalars, the gamut and whether there is high dynamic range."""
     bits = _either_number(of_screen, depth)
     return None if bits is None else compact("/".join([shown(bits), *(scalar_text(value) or "" for value in named)]))
@@ -105,7 +105,7 @@ TABLE = FieldTable(
     fields(canonical.preferences, ACCESSIBILITY=canonical.PREFERENCES),
     fields(pattern("{}/{}", values.whole, values.short_text, needs=2), TOUCH="{maxTouchPoints,platform}"),
     fields(_pixel_ratio, PIXEL_RATIO="screen.devicePixelRatio + devicePixelRatio"),
-    fields(_colours, COLOUR="screen.colorDepth + {colorDepth,colorGamut,hdr}"),
+    fields(_colors, COLOUR="screen.colorDepth + {colorDepth,colorGamut,hdr}"),
     fields(_font_preferences, FONT_PREFERENCES="fontPreferences.*"),
     fields(_canvas, CANVAS="canvas"),
     fields(_audio, AUDIO="audio"),

@@ -36,7 +36,7 @@ _SORTED_JSON = msgspec.json.Encoder(order="sorted")
 
 
 def text(value: Any, longest: int, *, shortest: int = 1) -> str | None:
-    """A string of the given length in characters that can be stored as UTF-8 (lone surrogates can not)."""
+    """A string of the given length in characters that can be stored as UTF-8 (lone surrogates cannot)."""
     if type(value) is not str or not shortest <= len(value) <= longest:
         return None
     return value if is_unicode(value) else None
@@ -225,7 +225,7 @@ def number_text(value: Any) -> str | None:
 
 
 def structure_text(value: Any) -> str | None:
-    """Any JSON value as JSON text with sorted members; `None` for what can not be written."""
+    """Any JSON value as JSON text with sorted members; `None` for what cannot be written."""
     try:
         return _SORTED_JSON.encode(value).decode()
     except (ValueError, OverflowError, RecursionError, TypeError):

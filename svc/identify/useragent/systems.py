@@ -1,8 +1,8 @@
 """Operating systems: as user agents and hints name them, as events show them, and the classes that matching compares.
 
 What may live here: the names of `svc/identify/data/systems.toml`, the steps from one name to another, and the marks of
-televisions, tablets and phones. `macOS` is
-shown for what user agents call `Mac OS X`; an iPad is shown as `iOS`, whichever page it asks for.
+televisions, tablets and phones. `macOS` is shown for what user agents call `Mac OS X`; an iPad is shown as `iOS`,
+whichever page it asks for.
 """
 
 from __future__ import annotations

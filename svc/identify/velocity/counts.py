@@ -160,8 +160,8 @@ class VelocityRow(msgspec.Struct, frozen=True):
         return seen[0], seen[1], seen[2]
 
     def with_newcomers(self, newcomers: Seen) -> VelocityRow:
-        """Return the row of an address with these in the place that it has for what is no count
-        (`history.newcomers`).
+        """Return the row of an address with these newcomers, which lie in the place of a third kind of others and are
+        no count (`history/newcomers.py`).
         """
         return VelocityRow(self.first_s, self.last_s, self.events, (self.others[0], self.others[1], newcomers))
 

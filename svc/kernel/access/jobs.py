@@ -266,7 +266,7 @@ def holder(snapshot: Snapshot, number: int, signed: SignIn | None, now_ms: int) 
 
 
 def usable_key(snapshot: Snapshot, number: int, key_id: str, now_ms: int) -> ApiKey | None:
-    """Return a management key of the organization that is neither revoked nor expired, by its id."""
+    """Return a management key of the organization by its id; `None` if it is unknown, revoked or expired."""
     key = find_key_of(snapshot, number, key_id, ("management",))
     return key if key is not None and key.usable(now_ms) else None
 

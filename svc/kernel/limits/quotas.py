@@ -27,7 +27,7 @@ ROW_BYTES = 2_000
 """Rows that are longer lie on pages of their own."""
 
 Quota = Literal["nonproduction_day", "archive_day", "store_share"]
-"""Which quota an identification met: it was 429, stored without its document, or 503."""
+"""Which quota an identification met: the response was 429, its document was not stored, or the response was 503."""
 QUOTAS: tuple[Quota, ...] = get_args(Quota)
 
 

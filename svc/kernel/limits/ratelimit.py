@@ -144,8 +144,8 @@ class MemoryBuckets:
 class DividedBuckets:
     """One node's part of buckets that several nodes divide evenly: it admits its share of each limit.
 
-    Every node admits one request a second of each, so that a limit below `nodes` admits `nodes` requests a second in
-    all. What is left is counted as if each of the others had as much left.
+    Every node admits at least one request a second of each bucket, so that a limit below `nodes` admits `nodes`
+    requests a second in all. What is left is counted as if each of the others had as much left.
     """
 
     def __init__(self, own: Buckets, nodes: Callable[[], int]) -> None:

@@ -95,9 +95,9 @@ def read_bind(text: str) -> tuple[str | None, int]:
 def client_address(peer: str, forwarded_for: str | None, trusted: Sequence[IPv4Network | IPv6Network]) -> str:
     """Return the address that a request came from (decisions 2.10): the peer's, unless the peer is a trusted proxy.
 
-    Then the right-most address of `X-Forwarded-For` that is not itself trusted. Entries to the left of one that is no
-    address are not believed: then the nearest address that is known is returned. Empty elements are none (RFC 9110,
-    5.6.1.2).
+    Then the right-most address of `X-Forwarded-For` that is not itself trusted. Entries to the left of one that is not
+    an address are not believed: then the nearest address that is known is returned. Empty elements are ignored (RFC
+    9110, 5.6.1.2).
     """
     nearest = parse_ip(peer) or peer
     if not trusted or forwarded_for is None or not is_trusted(nearest, trusted):

@@ -29,13 +29,13 @@ TURNS_AT_FIRST, TURNS_AT_MOST = 64, 1024
 """Groups of an organization that take turns until one runs ahead again, as a trial; doubled where its jobs then still
 have to run again."""
 WAIT_S = 1.0
-"""For so long a group waits for its turn: longer than several large groups take on a machine with too much to do."""
+"""How long a group waits for its turn: longer than several large groups take on a machine with too much to do."""
 POLL_S = 0.001
 """Between attempts to get a turn, without a bell."""
 UNHEARD_S = 0.01
-"""With one: its holder may have died, which rings no bell."""
+"""Between attempts with a bell: the holder of the turn may have died, which rings none."""
 STUCK_S = 4.0
-"""For so long turns that did not come in time are not waited for: their holder was stopped."""
+"""How long nobody waits for a turn after one did not come in time: its holder was stopped."""
 MOST = 65_536
 """Organizations that are remembered."""
 
@@ -64,7 +64,7 @@ class Contention:
     """The organizations whose jobs other processes make run again."""
 
     def __init__(self, most: int = MOST) -> None:
-        """Remember so many organizations at most; beyond that all are forgotten."""
+        """Remember `most` organizations; beyond that all are forgotten."""
         self._most = most
         self._organizations: dict[int, _Organization] = {}
 
@@ -158,7 +158,7 @@ class Bell:
             os.write(self._sending, b"\0")
 
     async def heard(self, most_s: float) -> None:
-        """Wait until it rings, so many seconds at most."""
+        """Wait until it rings, `most_s` seconds at most."""
         with trio.move_on_after(most_s):
             await trio.lowlevel.wait_readable(self._receiving)
             with suppress(BlockingIOError):  # another process was faster

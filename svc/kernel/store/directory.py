@@ -88,8 +88,8 @@ def open_directory(  # noqa: PLR0913  where it is, and how it is opened
     set. `durable=False` skips the fsync of each commit, for stores that are thrown away. `open_engine`: opens the
     engine that the store runs on.
 
-    Raises `DirectoryError`, `codec.CorruptionError`, `migrations.NewerStoreError`, and `migrations.OlderStoreError` for
-    a store that `maintenance/upgrade.py` has to upgrade first.
+    Raises `DirectoryError`, `codec.CorruptionError`, `installation.NewerStoreError`, and
+    `installation.OlderStoreError` for a store that `features/upgrade/upgrade.py` has to upgrade first.
     """
     location = directory / "store" if database is None else database
     exists = has_store(directory) if database is None else is_initialized(database)

@@ -45,7 +45,7 @@ V = TypeVar("V")
 
 Job = Callable[[Transaction], T | Late[T]]
 Hint = Callable[[Snapshot], Iterator[None]]
-"""Reads what a job will probably read, for stores that fetch rows in advance (`identify/hints.py`)."""
+"""Reads what a job will probably read, for stores that fetch rows in advance (`features/identification/hints.py`)."""
 
 
 class Write(NamedTuple, Generic[T]):
@@ -56,7 +56,7 @@ class Write(NamedTuple, Generic[T]):
     """The organization whose rows it reads and writes; `None` if that is only known after it has run."""
     hint: Hint | None = None
     lease: LeaseEpoch | None = None
-    """The lease that it was made under: it is refused if another node has that now."""
+    """The lease that it was made under: it is refused if another node has the lease now."""
 
 
 class Settled(NamedTuple, Generic[T]):

@@ -14,15 +14,15 @@ T = TypeVar("T")
 STEP_ROWS: Final = 500
 """Rows that one step writes or deletes, index rows included."""
 STEP_LOOKS: Final = 512
-"""Rows that it looks at for these."""
+"""Rows that one step looks at to find these."""
 EVENT_ROWS: Final = 15
 """Rows of an event and of what counts it, as a step that erases it changes them."""
 ROWS_REPORTED = 1000
-"""Rows that are read, between two words about them."""
+"""Rows that are read between two reports of progress."""
 
 
 def items_of_step(rows: int) -> int:
-    """Return how many items one step may have, each of which changes so many rows at most."""
+    """Return how many items one step may have, each of which changes `rows` rows at most."""
     return STEP_ROWS // rows
 
 

@@ -19,7 +19,7 @@ from svc.kernel.store.schema.table import (
 
 META = Table("meta", Key(name=TEXT), Signed("value"), FOR_EVER, NOT_PERSONAL)
 """`version`, `next_organization`, `pepper_mark`, `region/NAME` (`kernel/store/installation.py`), `served_...`;
-in the target of a move `moving_...` (`kernel/store/backup/move.py`), and no `version` before its end."""
+in the target of a move `moving_...` (`features/backup/move.py`), and no `version` before its end."""
 # The operation log (`operations`): kept only while somebody follows it, and never in itself.
 FOLLOWING = Table("following", Key(name=TEXT), Record(Following, remembered=8), Until("nobody follows"), NOT_PERSONAL)
 """`log` -> who follows; no row = nobody"""

@@ -54,7 +54,7 @@ class WriteHealth:
             del self._pending[token]
 
     def note_failure(self, error: EngineError, began_s: float | None = None) -> None:
-        """Note that something failed that began then."""
+        """Note that an attempt failed which began at `began_s`; `None` = now."""
         self.because = str(error)
         now_s = self._elapsed_s()
         # An attempt that began earlier may fail later: a rehearsal beside it fails sooner.

@@ -163,7 +163,7 @@ CreditState = Literal["enough", "low", "used_up"]
 
 
 class Credit(NamedTuple):
-    """How long the credit of an organization lasts that is not postpaid."""
+    """How long the credit of an organization lasts, unless it is postpaid."""
 
     state: CreditState
     days: float | None

@@ -9,7 +9,7 @@ from svc.kernel.tenants.billing import BillingStatus, BlockedReason
 
 
 class AccountThresholds(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
-    """From which counts on the signals fire. Stored within an organization: append fields."""
+    """The counts from which on the signals fire. Stored within an organization: append fields."""
 
     multi_account: int = 3
     """Accounts of one visitor in 30 days."""

@@ -149,7 +149,7 @@ def seconds_behind(now_ms: int, last_write_ms: int | None) -> float:
 
 async def is_ahead(store: Store, world: World, watch: ClockWatch) -> bool:
     """Return whether the clock has jumped ahead, and no operator has confirmed it since; or whether the time by which
-    would be deleted is still ahead of a clock that was set back meanwhile.
+    rows would be deleted is still ahead of a clock that was set back meanwhile.
     """
     confirmation = await store.query(clock_confirmation)
     is_ahead = watch.is_ahead(world.wall_ms(), world.elapsed_s(), confirmation)

@@ -1,6 +1,6 @@
 """The leader: of all processes over one store, the one that runs what must run once.
 
-Holds leadership while this process has it. Sends no messages: another process acquires it when it is free. The lock
+A process that dies announces nothing: the others try to acquire the leadership until it is free. The lock
 of a kernel (`flock`) is lost with the process alone; a lease in a database may be lost while the process runs, and then
 what it ran as the leader is cancelled, and it stands by again.
 """

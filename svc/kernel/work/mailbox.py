@@ -44,7 +44,7 @@ class MailboxStatistics(msgspec.Struct, frozen=True):
     accepted: int
     """Messages taken in since the start."""
     refused: int
-    """Offers refused because the box was full or closed."""
+    """Offers rejected because the box was full or closed."""
     batches: int
     """Times the reader took what was there: accepted / batches is the size of a batch."""
     waits_s: HistogramStatistics

@@ -203,8 +203,8 @@ BY_NAME = {metric.name: metric for metric in METRICS}
 
 NETWORK_STATES = ("ok", "missing", "stale")
 PUBLISH_INTERVAL_S = 0.25
-"""How often a worker publishes its counts: what another shows of them is so old at most, and what the death of a worker
-loses of them is from so short a time."""
+"""How often a worker publishes its counts: what another one shows of them is at most this old, and if the worker dies,
+what it counted for at most this long is lost."""
 SILENT_MS = 5_000
 
 

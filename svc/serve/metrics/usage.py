@@ -32,7 +32,7 @@ class UsageCounts(NamedTuple):
 
     endpoints: Counter[EndpointStatus]
     oldest_due_ms: dict[EndpointStatus, int]
-    """By what they are sent to as; absent where nothing is due."""
+    """By the status as which its endpoint is sent to (`EndpointOverview.sent_to_as`); absent where nothing is due."""
 
 
 async def count_usage(world: World, store: Store) -> UsageCounts:

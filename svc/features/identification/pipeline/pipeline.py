@@ -38,7 +38,7 @@ log = structlog.get_logger()
 
 
 ADMISSION_PARTS = 4
-"""One organization may take so small a part of the capacity of admission."""
+"""One organization may take one part in this number of the capacity of admission."""
 
 
 class Pipeline:

@@ -2,7 +2,7 @@
 15.4).
 
 The browser keeps the seed of each attempt in a cookie of its own, for ten minutes, so that two tabs may sign in at once
-and a page that is fetched ahead ends nothing; state, nonce and verifier follow from the seed. Answers
+and a page that is fetched ahead ends nothing; state, nonce and verifier follow from the seed. Responses
 are redirects to the page of the console, which says what went wrong; the reason is in the log.
 """
 
@@ -52,7 +52,7 @@ log = structlog.get_logger()
 
 CALLBACK = "/oidc/callback"
 MAX_ATTEMPTS = 32
-"""By which one member signs in within the life of an attempt."""
+"""Attempts by which one member signs in within the life of an attempt."""
 _NOT_HERE = Refusal("not_found")
 
 

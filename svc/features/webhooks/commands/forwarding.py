@@ -111,7 +111,7 @@ SignatureVerdict = Literal["valid", "not signed", "wrong signature", "too old or
 def verify_delivery(
     secrets: Sequence[str], signature: str | None, at: str | None, body: bytes, now_s: int
 ) -> SignatureVerdict:
-    """Return whether a delivery is authentic: signed with one of the secrets, and its timestamp within five minutes of
+    """Judge whether a delivery is authentic: signed with one of the secrets, and its timestamp within five minutes of
     `now_s` (decisions 8.1). `signature` and `at` are the headers, `None` if they are missing.
     """
     if signature is None or at is None or not is_count(at):
@@ -180,7 +180,7 @@ class DeliveryHandler(BaseHTTPRequestHandler, ABC):
         ...
 
     def verdict(self, headers: dict[str, str], body: bytes, now_ms: int) -> SignatureVerdict:
-        """Return whether a delivery of `now_ms` is signed by one of the server's secrets (`verify_delivery`)."""
+        """Judge whether a delivery of `now_ms` is signed by one of the server's secrets (`verify_delivery`)."""
         at, signature = headers.get("x-svc-timestamp"), headers.get("x-svc-signature")
         return verify_delivery(self.server.secrets, signature, at, body, now_ms // 1000)
 

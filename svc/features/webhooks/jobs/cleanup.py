@@ -32,7 +32,7 @@ FORGET = Forgetting(event=erase_identification, account_of_event=remove_account)
 
 
 def _purge_attempt(transaction: Transaction, number: int, attempt_id: bytes) -> None:
-    """With its index rows, and with the count of its minute, which nothing counts any more."""
+    """Delete an attempt with its index rows, and the count of its minute, which nothing adds up any more."""
     attempt = transaction.get(ATTEMPTS, number, attempt_id)
     assert attempt is not None
     transaction.delete(ATTEMPTS, number, attempt_id)

@@ -239,8 +239,7 @@ def queue_sample(
     trace: TraceContext | None = None,
 ) -> Queued | Refusal:
     """Queue one event with made-up `data`, a struct of `svc.features.webhooks.content.payloads`, whether or not the
-    endpoint
-    subscribes to its type: one attempt, as for a test. Refusals: see `queue_test`.
+    endpoint subscribes to its type: one attempt, as for a test. Refusals: see `queue_test`.
     """
     found = _not_busy(transaction, number, endpoint_id)
     if isinstance(found, Refusal):

@@ -169,7 +169,7 @@ class PooledConnection:
             self.is_idle = ended and not self._has_surplus(surplus)
 
     async def _rest_of_plain(self) -> tuple[bool, bytes]:
-        """Return whether the response is complete, with nothing after it."""
+        """Return (whether the response is complete, no bytes after it)."""
         while 0 < self._left <= self._budget:
             data = await self._some_of_body()
             if not data:
@@ -178,7 +178,7 @@ class PooledConnection:
         return not self._left, b""
 
     async def _rest_by_h11(self, http: h11.Connection) -> tuple[bool, bytes]:
-        """Return whether the response is complete and another exchange can follow, and the bytes received after it."""
+        """Return (whether the response is complete and another exchange can follow, bytes received after it)."""
         while not isinstance(event := http.next_event(), h11.EndOfMessage):
             if event is h11.NEED_DATA:
                 if not self._budget:

@@ -24,7 +24,7 @@ TLS_RECORD = 16 * 1024 + 512
 
 class TlsReadError(httpcore.ReadError):
     """Something arrived that is not data: an alert, with which a receiver under TLS 1.3 refuses a client without a
-    certificate after the handshake, or a record that is damaged.
+    certificate after the handshake, or a record that is corrupt.
     """
 
 

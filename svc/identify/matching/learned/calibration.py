@@ -15,8 +15,8 @@ from typing import Final
 from svc.identify.matching import parameters
 
 NEAR, CROWDED, WIDE, UNKNOWN, HIDDEN, FAR = range(6)
-"""Whence the report comes: a network that the visitor used before, the same one shared with many devices, one in the
-same wide network, unknown now as it was before (VPN, Tor, relay, proxy), unknown now or always before, elsewhere."""
+"""Where the report comes from: a network that the visitor used before, the same one shared with many devices, one in
+the same wide network, unknown now as before (VPN, Tor, relay, proxy), unknown now or always before, elsewhere."""
 SURROUNDINGS: Final = 6
 KINDS: Final = 4 * SURROUNDINGS
 """Each of those with a changed report, then with one that was seen before; both without a token, then with one."""

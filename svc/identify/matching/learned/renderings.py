@@ -3,10 +3,10 @@
 What may live here: the bounded tables of canvas and audio values by release, what they answer, and how they learn.
 Pure.
 
-A release is an engine with its major version, a system and a graphics renderer. Its devices compute few values. As many
-devices of a release have a value of their own as the next one will (Good, Biometrika 1953), so that a release with many
-such tells nothing. Only devices that came back on another day say so: what a program invents does not come back, and
-must not make the release look as if it varied.
+A release is an engine with its major version, a system and a graphics renderer. Its devices compute few values. The
+share of them that have a value of their own is how likely the next one has another (Good, Biometrika 1953), so that a
+release with many such tells nothing. Only devices that came back on another day say so: what a program invents does not
+come back, and must not make the release look as if it varied.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ENOUGH_DEVICES: Final = 50
 """Of a release that have a value, before another one is unseen (decisions 18.6)."""
 MAX_SINGLE: Final = 0.02
-"""Share of its devices that came back, and have a value of their own, beside one such device."""
+"""Of the devices of a release that came back, the share that may have a value of their own, beside one such device."""
 MAX_RELEASES: Final = 128
 MAX_VALUES: Final = 48
 """Values of a release. Of more, those of one device that did not come back go first."""

@@ -13,7 +13,7 @@ the absence, as visits to most sites do. A site that is used on workdays, or tha
 case: there, a visitor who was here a week ago is expected. ReturnIntervals only raises the odds of an expected visitor
 (`parameters.RETURN_INTERVALS_BOUNDS`): one that comes back late, or early, is judged by the built-in curve.
 
-The factors are observed over expected returns by days of absence (a standardised ratio, shrunk towards one), where the
+The factors are observed over expected returns by days of absence (a standardized ratio, shrunk towards one), where the
 expected ones follow the built-in curve and add up to the observed ones. Only returns that a token or the visitor's own
 network has proven are counted: those that were judged by recency would confirm what they rest on.
 """

@@ -279,8 +279,8 @@ class Statistics:
         return share_apart(known.successions, self._shared.successions[features.mobile])
 
     def link_nearby(self, features: Features) -> float:
-        """Return the probability from which on a changed report with a token that is not known is linked at home: in a
-        class that hardly came so far as surely as without a token, since who else lives there has not been seen yet.
+        """Return the probability from which on a changed report with a token that is not known is linked at home. In a
+        class that hardly came so far it is that of a report without a token: who else lives there was not seen yet.
         """
         visits = self._classes.get(features.family, _EMPTY_CLASS).version_visits
         youth = max(1.0 - visits / parameters.YOUNG_VISITS, 0.0)

@@ -34,7 +34,7 @@ class StatisticsUpdate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     twins_waited: bool = False
     """A token that had joined its visitor beside an older one came back for the first time, that one silent since."""
     twins_found: int = 0
-    """So many of such tokens turned out to be other devices', since the older one came back."""
+    """How many such tokens turned out to be other devices', since the older one came back."""
     joined: bool = False
     """A new token joined its visitor beside an older one by likeness."""
     parted: float = 0.0

@@ -75,8 +75,7 @@ def _believe(table: str, key: bytes, value: bytes) -> None:
 
 class LmdbEngine:
     """An open LMDB environment. Implements `svc.kernel.store.engine.Engine`, where the methods are described; those
-    after
-    `close` are specific to LMDB.
+    after `close` are specific to LMDB.
     """
 
     def __init__(self, environment: lmdb.Environment, check_row: CheckRow = _believe) -> None:

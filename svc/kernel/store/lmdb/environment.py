@@ -106,8 +106,8 @@ RESERVE_MOST_BYTES = 64 << 20
 changes."""
 
 NEAR_SHARE = 64
-"""So near the reserve, as a part of it, the store counts as full: what is large is refused from there on, and what is
-small comes through now and then, which would make the store ready and unready by turns."""
+"""The store counts as full while less than one part in `NEAR_SHARE` of the reserve is left above it: what is large is
+refused there, and what is small succeeds now and then, which would make the store ready and unready by turns."""
 
 MAP_FULL = "the store has reached map_gib: raise the setting, or delete what is not needed"
 DISK_FULL = "the disk of the data directory is full: free some space"
@@ -173,8 +173,8 @@ def disk_of(environment: lmdb.Environment) -> os.statvfs_result:
 
 
 def pages_in_use(environment: lmdb.Environment, transaction: Any, tables: Collection[Any]) -> int:
-    """Return pages of these tables and of the list of tables; those of the list of free pages are not in it, LMDB does
-    not tell them.
+    """Return pages of these tables and of the list of tables; those of the list of free pages are not in it, since
+    LMDB does not report them.
     """
     stats = [environment.stat(), *map(transaction.stat, tables)]
     return 2 + sum(stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"] for stat in stats)

@@ -71,7 +71,7 @@ def last_commit(descriptor: int, page_bytes: int) -> int | None:
 
 
 def last_commit_of(file: Path) -> int | None:
-    """Return the same of a file that is not open. Raises `OSError`."""
+    """Return what `last_commit` does, of a file that is not open. Raises `OSError`."""
     with file.open("rb") as opened:
         first = _meta(opened.read(_META.size))
         return None if first is None else last_commit(opened.fileno(), first.page_bytes)

@@ -70,7 +70,8 @@ TAKE_EVERY_FENCE = b"""
 with taken as (select organization from svc.writers order by organization for update)
 update svc.writers w set turn = w.turn + 1 from taken where w.organization = taken.organization
 """
-"""After the two before it: organizations are created by holders of fence 0 alone, so that none is missing."""
+"""Sent after `LOCK_ROWS_OF_NONE` and `ADD_EVERY_FENCE`: organizations are created by holders of fence 0 alone, so that
+none is missing."""
 ROW_ESTIMATES = b"""
 select c.relname::text, c.reltuples::int8 from pg_catalog.pg_class c
 join pg_catalog.pg_namespace n on n.oid = c.relnamespace where n.nspname = 'svc' and c.relkind in ('r', 'p')

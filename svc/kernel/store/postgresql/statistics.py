@@ -20,7 +20,7 @@ class NodeStatistics(NamedTuple):
     partitions_held: int
     """Partitions of the outbox."""
     clock_offset_s: float
-    """How far its clock is ahead of the database's; see `clock.offset_s`."""
+    """How far its clock is ahead of the database's; see `leases.offset_s`."""
 
 
 class NoticeStatistics(NamedTuple):

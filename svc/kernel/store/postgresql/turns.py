@@ -6,13 +6,13 @@ for it: what comes while none is free joins it.
 
 A group costs as much as several of its jobs. So organizations with few jobs share groups (ADR 66), which take no fence
 that another node has: its organization is left out, and put back. While one shared group is on its way the next one
-gathers, until it has `FULL` jobs. Alone, in a group that waits for its fence, is an organization
+gathers, until it has `FULL` jobs. An organization has groups of its own, which wait for its fence,
 
-- with too many jobs to gain from it (`BACKLOG`),
-- whose jobs may be slow: those without hints, and what may wait (`urgent` is false),
-- that was left out of two shared groups in a row, for some groups: it is busy on other nodes,
-- for which other nodes write, where no other organization waits and no group is on its way: then its group need not
-  have its fence at first.
+- if it has too many jobs to gain from sharing (`BACKLOG`),
+- if its jobs may be slow: those without hints, and what may wait (`urgent` is false),
+- for some groups, if two shared groups in a row left it out: it is busy on other nodes,
+- if other nodes write for it, no other organization waits and no group is on its way: then its group need not have its
+  fence at first.
 
 These never have the last connection, so that what waits for another node's fence holds up nobody else.
 """
@@ -30,7 +30,7 @@ import trio
 from svc.kernel.store.group import Hint, Job, LeaseEpoch
 
 REMEMBERED = 16
-"""Turns of this node for which it is remembered that others wrote, or that jobs met."""
+"""Turns of this node for which it is remembered that others wrote, or that jobs clashed."""
 MOST = 65_536
 """Organizations that are remembered; beyond that all are forgotten."""
 

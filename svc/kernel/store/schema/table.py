@@ -95,8 +95,8 @@ class ErasedByKey:
     `request_id`: one of the visitor's events; `visitor`: its number; `visitor_id`; `subject`: that it is a visitor or
     an account, and then the digest of its id (`subject_digest`), so that the erasure of an account finds its rows, too.
     Neither erasure nor the export or inspection of a visitor needs code for such a table, nor the check that no row of
-    a visitor's number outlives the visitor. A visitor has some hundreds of rows in it
-    at most: they are deleted in one transaction.
+    a visitor's number outlives the visitor. A visitor has some hundreds of rows in it at most: they are deleted in one
+    transaction.
     """
 
     part: str
@@ -152,7 +152,7 @@ class Table(Generic[V]):
     counted: bool = False
     """Whether its rows are counted exactly for metrics, where an engine has only estimates."""
     invariants: tuple[str, ...] = ()
-    """Rules of `features/invariants.py` that read it through, by name; beside them every row is read back."""
+    """Rules of `features/checks/invariants.py` that read it through, by name; beside them every row is read back."""
     since: int = 1
     """The version of the store that has it first."""
 

@@ -117,7 +117,7 @@ class Node:
         clock: ClockOffset | None = None,
     ) -> None:
         """Take a `name` that no process has or had, and `jitter`, random from 0 to 1. Without `partitions` the node
-        sends no webhooks. Without `pepper` it does not check if that was replaced, without `clock` how late it is.
+        sends no webhooks. Without `pepper` it does not check if that was replaced, without `clock` if its clock is off.
         """
         self._connect = connect
         self._name = name

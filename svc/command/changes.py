@@ -10,13 +10,15 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
-from svc.kernel.access.audit import Actor, AuditRecord, asked
+from svc.kernel.access.audit import Actor, Audited, AuditRecord, asked
 from svc.kernel.access.jobs import audited
 from svc.kernel.store.directory import Opened
 from svc.kernel.store.snapshot import Transaction
 from svc.world import World
 
 T = TypeVar("T")
+_BY_OPERATORS = Audited(records=frozenset({"note"}))
+"""Notes of operators are about an organization; those of its members, which are withheld, about visitors."""
 
 
 class Change(NamedTuple):
@@ -54,7 +56,7 @@ def recorded(
             action=_command(),
             organization=made.organization,
             subject=made.subject,
-            change=asked(made.asked),
+            change=asked(made.asked, _BY_OPERATORS),
         )
 
     return audited(job, world.request_id(at_ms), record)

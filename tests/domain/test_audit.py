@@ -33,8 +33,8 @@ def test_no_recorded_name_is_that_of_a_secret():
 
 
 def test_a_long_text_is_truncated():
-    written = asked({"note": "x" * (LONGEST_TEXT + 1), "description": "y" * LONGEST_TEXT})
-    assert written == {"note": "x" * LONGEST_TEXT + "…", "description": "y" * LONGEST_TEXT}
+    written = asked({"name": "x" * (LONGEST_TEXT + 1), "description": "y" * LONGEST_TEXT})
+    assert written == {"name": "x" * LONGEST_TEXT + "…", "description": "y" * LONGEST_TEXT}
 
 
 def test_repeated_list_entries_are_recorded_once():

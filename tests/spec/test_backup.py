@@ -6,6 +6,8 @@ import errno
 import io
 import json
 import os
+import re
+import shlex
 import sys
 from pathlib import Path
 
@@ -22,6 +24,7 @@ from tests.spec.responses import TIMESTAMP
 from tests.support.backup import put
 from tests.support.live import live_service, opened
 
+DOCS = Path(__file__).parents[2] / "docs"
 pytestmark = pytest.mark.only_on("lmdb", "a database is backed up with its own tools: test_store_in_a_database.py")
 
 
@@ -51,6 +54,41 @@ def test_a_backup_is_restored_to_another_directory(run: Run, tmp_path: Path, sho
     (tmp_path / "new" / "pepper").write_bytes((tmp_path / "data" / "pepper").read_bytes())
     (listed,) = run("org", "list", "--data", tmp_path / "new", "--json").json["organizations"]
     assert (listed["organization_id"], listed["balance_usd"]) == (shop, "5")
+
+
+def test_the_runbook_lists_what_a_restore_undid(run: Run, tmp_path: Path, shop: str, monkeypatch: pytest.MonkeyPatch):
+    """Erasures of visitors and of accounts, and whatever else was changed: a revoked key works again."""
+    for blocked, value in (("blocked_visitors", "V" * 20), ("blocked_accounts", "user-7")):
+        (tmp_path / blocked).write_text(f"value,note,expires_at\n{value},,\n")
+        assert run("list", "import", shop, blocked, tmp_path / blocked).status == 0
+    key = run("key", "issue", shop, "--kind", "secret", "--environment", "production", "--json").json["key"]["id"]
+    run("member", "invite", shop, "ada@shop.example")
+    made = run("backup", tmp_path / "backup", "--with-pepper", "--json").json
+    changes = (
+        ("account", "erase", shop, "user-7", "--yes"),
+        ("visitor", "erase", shop, "V" * 20, "--yes"),
+        ("key", "revoke", key, "--yes"),
+        ("member", "remove", shop, "ada@shop.example", "--yes"),
+        ("org", "credit", shop, "--usd", 5),
+    )
+    for change in changes:
+        assert run(*change).status == 0, change
+    data = tmp_path / "data"
+    data.rename(tmp_path / "data.broken")
+    assert run("restore", tmp_path / "backup", "--data", data).status == 0
+    found = run("key", "list", shop, "--json").json["keys"]
+    assert [one["status"] for one in found if one["id"] == key] == ["active"]
+    assert "user-7" in run("list", "export", shop, "blocked_accounts").out
+
+    commands = re.findall(r"`(svc audit --data \$SVC_DATA\.broken[^`]*)`", (DOCS / "runbook.md").read_text())
+    monkeypatch.setenv("SVC_DATA", str(data))
+    shown = ""
+    for command in commands:
+        words = command.replace("$SVC_DATA", str(data)).replace(" T", f" {made['taken_at']}")
+        shown += run(*shlex.split(words)[1:]).out
+    for group, action, *_ in changes:
+        assert f"svc {group} {action}" in shown
+    assert "svc key issue" not in shown, "from before the backup"
 
 
 def test_the_pepper_is_in_a_backup_only_on_request(run: Run, tmp_path: Path, shop: str):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import msgspec
 import pytest
 
 from svc.features.erasure.accounts import erase_account
@@ -16,9 +17,15 @@ from svc.kernel.store.steps import STEP_LOOKS, STEP_ROWS
 from tests.spec.automation import Automation
 from tests.spec.commands import run_beside
 from tests.spec.responses import visit
-from tests.support.live import Live, report, succeeded
+from tests.support.live import PUBLIC_ADDRESS, Live, report, succeeded
 
 ACCOUNT = "customer_4711"
+HOOK = {
+    "url": f"https://{PUBLIC_ADDRESS}/hook",
+    "environment": "test",
+    "events": ["review.closed"],
+    "description": "of nobody",
+}
 
 
 async def identified(live: Live, public: str, device: int = 1, **given: Any) -> str:
@@ -75,6 +82,25 @@ async def test_11_6_an_erased_id_leaves_the_notes_of_other_entries_and_subjects(
         assert snapshot.count(TEXT_ERASURES) == 0
 
 
+async def test_11_6_an_erased_id_leaves_what_was_written_when_reviews_were_closed(live: Live):
+    admin, (_, public) = Automation(live), live.issue()
+    assert (await admin("POST", "/webhooks", HOOK)).status_code == 201
+    await identified(live, public, account_id=ACCOUNT)
+    event = succeeded(await visit(live, public, report(2), account_id="other"))
+    review = (await admin("POST", "/reviews", {"request_id": event["request_id"]})).json()["review"]["id"]
+    for text in (f"{ACCOUNT} again", f"so is {ACCOUNT}0"):
+        closing = {"label": "fraud", "note": text}
+        assert (await admin("POST", f"/reviews/{review}/close", closing)).status_code == 200
+        live.clock.advance(seconds=1)
+        assert (await admin("POST", f"/reviews/{review}/reopen", {})).status_code == 200
+
+    assert (await admin("DELETE", f"/accounts/{ACCOUNT}")).status_code == 204
+    kept = [msgspec.json.decode(one.body)["data"] for _, one in live.contents()["webhook_events"]]
+    assert sorted(one["note"] for one in kept) == ["[erased] again", f"so is {ACCOUNT}0"]
+    assert {one["account_id"] for one in kept} == {"other"}
+    assert (await admin("GET", f"/reviews/{review}")).json()["review"]["note"] == f"so is {ACCOUNT}0"
+
+
 @pytest.mark.slow
 async def test_11_6_many_notes_take_steps_and_an_interruption_is_completed(live: Live):
     admin, (_, public), number = Automation(live), live.issue(), live.organization.number
@@ -102,7 +128,7 @@ async def test_11_6_many_notes_take_steps_and_an_interruption_is_completed(live:
 
 
 @pytest.mark.slow
-async def test_11_6_the_command_tells_which_rules_and_lists_name_who_was_erased(live: Live):
+async def test_11_6_the_command_tells_which_rules_webhooks_and_lists_name_who_was_erased(live: Live):
     admin, (_, public) = Automation(live), live.issue()
     await identified(live, public, account_id=ACCOUNT)
     await admin("POST", "/lists", {"name": f"friends_of_{ACCOUNT}", "kind": "tag"})
@@ -110,9 +136,18 @@ async def test_11_6_the_command_tells_which_rules_and_lists_name_who_was_erased(
     rule = {"name": "the customer", "condition": f'account.id == "{ACCOUNT}"', "action": "review"}
     saved = await admin("PUT", "/rules?environment=live", {"revision": revision, "rules": [rule]})
     assert saved.status_code == 200, saved.text
+    for revision, rules in enumerate(([rule], [rule | {"note": "as before"}], [])):
+        body = {"revision": revision, "rules": rules}
+        assert (await admin("PUT", "/rules?environment=test", body)).status_code == 200
+    described, filtered, _ = [
+        (await admin("POST", "/webhooks", HOOK | given)).json()["endpoint"]["id"]
+        for given in ({"description": f"about {ACCOUNT}"}, {"filter": rule["condition"]}, {})
+    ]
     proposed = await admin("POST", "/rule-proposals", {"revision": 0, "rules": [rule | {"name": "proposed"}]})
     org = live.organization.id
     erased = (await run_beside("account", "erase", org, ACCOUNT, "--yes", *live.options, "--json")).json
     made = f"rule 'proposed' of {proposed.json()['id']} of live"
-    where = ["rule 'the customer' of live", made, f"list 'friends_of_{ACCOUNT}'"]
+    webhooks = f"webhook {described}", f"webhook {filtered}"
+    replaced = "rule 'the customer' of the history of test"
+    where = ["rule 'the customer' of live", made, replaced, *webhooks, f"list 'friends_of_{ACCOUNT}'"]
     assert erased == {"organization_id": org, "account_id": ACCOUNT, "status": "erased", "remains_in": where}

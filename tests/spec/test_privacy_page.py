@@ -10,6 +10,7 @@ import pytest
 import trio
 
 from svc.features.labels.outcomes import OUTCOME_MS
+from svc.features.reviews.reviews import NOTE_MS, REVIEW_MS
 from svc.kernel.access.audit import AUDIT_MS
 from svc.kernel.config import Config
 from svc.kernel.values.ids import DAY_MS
@@ -18,7 +19,8 @@ from tests.spec.test_event_commands import OTHER_PLACE, populate
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("engine")]
 
-PAGE = (Path(__file__).parents[2] / "docs" / "privacy.md").read_text()
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE, CONCEPTS = (DOCS / "privacy.md").read_text(), (DOCS / "concepts.md").read_text()
 
 
 def test_the_recipe_finds_exports_and_erases_a_visitor_and_an_account(
@@ -65,6 +67,8 @@ def written(folder: Path, request_id: str) -> Path:
 
 
 def test_the_times_that_the_page_names_are_those_of_the_program():
-    assert AUDIT_MS == OUTCOME_MS == 400 * DAY_MS
+    assert AUDIT_MS == OUTCOME_MS == REVIEW_MS == NOTE_MS == 400 * DAY_MS
+    (kept,) = re.findall(r"^\| (.*) \| 400 days \|$", CONCEPTS, re.MULTILINE)
+    assert [what for what in ("audit log", "outcomes", "reviews", "notes") if what not in kept] == []
     assert {"event_retention_days", "visitor_retention_days"} <= set(Config.__struct_fields__)
     assert "400 days for audit and labels" in PAGE

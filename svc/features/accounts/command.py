@@ -90,7 +90,7 @@ def _listed(row: dict[str, Any]) -> dict[str, Any]:
 def erase(operation: Operation, account_id: str, sure: bool) -> None:
     """Erase an account permanently from events, counts, lists, notes and queued webhooks. The events stay.
 
-    Rules and names of lists stay as they are: those that name the account are shown.
+    Rules, webhooks and names of lists stay as they are: those that name the account are shown.
     """
     of, number = operation.organization_id, operation.number
     confirmed(f"This takes account {account_id} of {of} out of its events, for good.", sure=sure)

@@ -1,32 +1,37 @@
-"""Erasure of an id from what people wrote: notes of list entries, of proposals of rules, of reviews, and about visitors
-and accounts (decisions 7.6, 11.6); and saved views.
+"""Erasure of an id from what people wrote: notes of list entries, of proposals of rules, of closed reviews, and about
+visitors and accounts (decisions 7.6, 11.6); and saved views.
 
 The last step of an erasure leaves a row in `text_erasures`; each further step reads `STEP_LOOKS` rows at most, masks
 the id where it stands as a word of its own, and keeps where it came to, so that retention ends what an interruption has
-begun. A view that names the id is deleted: without that value it would be another view. Rules, also those
-of a proposal, and names of lists decide something, or are named by what does: they stay as they are, and
-`remaining_texts` tells which ones name the id.
+begun. A view that names the id is deleted: without that value it would be another view. Rules, also those of a proposal
+and of earlier revisions, filters of webhooks, and names of lists decide something, or are named by what does: they stay
+as they are, and `remaining_texts` tells which ones name the id.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from functools import partial
+from itertools import chain, islice
 from typing import Any, Final
 
 import msgspec
 
 from svc.features.erasure.tables import TEXT_ERASURES
+from svc.features.lists.lists import ListEntry
 from svc.features.lists.queries import lists_of
 from svc.features.lists.tables import LIST_ENTRIES
+from svc.features.reviews.jobs import change_note
 from svc.features.reviews.queries import subject_stem
-from svc.features.reviews.reviews import Note
+from svc.features.reviews.reviews import Note, Review
 from svc.features.reviews.tables import NOTES, REVIEWS
+from svc.features.rules.proposals import Proposal
 from svc.features.rules.ruleset import Rule
-from svc.features.rules.tables import RULE_PROPOSALS, RULESETS
+from svc.features.rules.tables import RULE_PROPOSALS, RULESET_HISTORY, RULESETS
 from svc.features.views.tables import SAVED_VIEWS
 from svc.features.views.views import View
+from svc.features.webhooks.tables import ENDPOINTS
 from svc.identify.model import SUBJECTS, Subject
 from svc.identify.records import TextErasure
 from svc.identify.velocity.counts import KINDS
@@ -69,41 +74,49 @@ def _continue(transaction: Transaction, number: int, stem: tuple[int, int]) -> b
         start = table.key.unpack(erasure.next_key) if erasure.next_key and place == erasure.table else (number,)
         rows = list(islice(transaction.stored(table, start, (number + 1,)), STEP_LOOKS - read))
         for raw, stored in rows:
-            if read == STEP_LOOKS - 1 or changed == STEP_ROWS // 2:
+            if read == STEP_LOOKS - 1 or changed >= STEP_ROWS // 2:
                 transaction.put(TEXT_ERASURES, (number, *stem), TextErasure(erasure.text, place, raw))
                 return False
             read += 1
-            changed += needle in stored and _erase(transaction, table, raw, stored, subject, erasure.text)
+            if needle in stored or table is REVIEWS:  # whose earlier notes are in webhooks alone
+                changed += _erase(transaction, table, raw, stored, subject, erasure.text)
     transaction.delete(TEXT_ERASURES, number, *stem)
     return True
 
 
 def _erase(
     transaction: Transaction, table: Table[Any], raw: bytes, stored: bytes, subject: Subject, subject_id: str
-) -> bool:
-    """Mask the id in a row, or delete a view that names it; return whether the row changed."""
+) -> int:
+    """Mask the id in a row, or delete a view that names it; return how many rows changed."""
     try:
-        row: Any = table.decode(raw, stored)
+        row: ListEntry | Note | View | Proposal | Review = table.decode(raw, stored)
     except CorruptionError:
-        return False  # nobody can read it
+        return 0  # nobody can read it
     key, pattern = table.key.unpack(raw), _word(subject_id)
     if isinstance(row, View):
         return row.names(subject, subject_id) and transaction.delete(table, *key)
-    field = "text" if isinstance(row, Note) else "note"
-    written = getattr(row, field) or ""
-    masked = pattern.sub(MASK, written)
-    if masked == written:
-        return False
-    transaction.put(table, key, msgspec.structs.replace(row, **{field: masked}))
-    return True
+    if isinstance(row, Review):
+        return change_note(transaction, key[0], row, partial(pattern.sub, MASK))
+    if isinstance(row, ListEntry | Proposal):
+        changed = msgspec.structs.replace(row, note=pattern.sub(MASK, row.note))
+    else:
+        changed = msgspec.structs.replace(row, text=pattern.sub(MASK, row.text))
+    if changed == row:
+        return 0
+    transaction.put(table, key, changed)
+    return 1
 
 
 def remaining_texts(snapshot: Snapshot, number: int, subject_id: str) -> list[str]:
     """Return where the id of an erased visitor or account still stands, in words: rules whose name, note or condition
-    name it, in force or proposed, and lists with it in their name.
+    name it, in force, proposed or replaced, webhook endpoints with it in their filter or description, and lists with it
+    in their name.
     """
+    word = _word(subject_id)
     lists = [f"list {name!r}" for name in lists_of(snapshot, number) if subject_id in name]
-    return [*_rules_with(snapshot, number, _word(subject_id)), *lists]
+    endpoints = (endpoint for _, endpoint in snapshot.scan(ENDPOINTS, number))
+    named = [each.id for each in endpoints if any(map(word.search, (each.description, each.filter or "")))]
+    return [*_rules_with(snapshot, number, word), *(f"webhook {name}" for name in named), *lists]
 
 
 def _rules_with(snapshot: Snapshot, number: int, pattern: re.Pattern[str]) -> Iterator[str]:
@@ -112,6 +125,8 @@ def _rules_with(snapshot: Snapshot, number: int, pattern: re.Pattern[str]) -> It
         yield from (f"rule {name!r} of {kind}" for name in _naming(ruleset.rules if ruleset else (), pattern))
         for _, proposal in snapshot.scan(RULE_PROPOSALS, number, place):
             yield from (f"rule {name!r} of {proposal.id} of {kind}" for name in _naming(proposal.rules, pattern))
+        saved = chain.from_iterable(replaced.rules for _, replaced in snapshot.scan(RULESET_HISTORY, number, place))
+        yield from (f"rule {name!r} of the history of {kind}" for name in dict.fromkeys(_naming(saved, pattern)))
 
 
 def _naming(rules: Iterable[Rule], pattern: re.Pattern[str]) -> Iterator[str]:

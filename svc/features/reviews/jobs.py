@@ -7,7 +7,7 @@ opens a review, writes five and its webhook event.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
@@ -39,11 +39,11 @@ from svc.features.reviews.reviews import (
 from svc.features.reviews.tables import NOTES, OPEN_CASES, OPEN_REVIEWS, REVIEWS, SUBJECT_REVIEWS
 from svc.features.rules.jobs import facts_now
 from svc.features.rules.ruleset import Facts
-from svc.features.webhooks.content.envelope import derived_event_id
+from svc.features.webhooks.content.envelope import derived_event_id, with_note, without_account
 from svc.features.webhooks.jobs.deliveries import (
+    change_body,
     enqueue_about,
     purge_webhook_event,
-    remove_account_of,
     webhook_event_rows,
 )
 from svc.features.webhooks.records import EventType, webhook_environment
@@ -275,11 +275,22 @@ def forget_reviews(transaction: Transaction, number: int, subject: Subject, subj
             if subject == "visitor":
                 rows += purge_webhook_event(transaction, number, event_id)
             else:
-                rows += remove_account_of(transaction, number, event_id)
+                rows += change_body(transaction, number, event_id, without_account)
         if subject == "account" and not is_second:
             for table, key in review_rows(number, left):
                 transaction.put(table, key, left if table is REVIEWS else left.raw_id if table is OPEN_CASES else b"")
     return True
+
+
+def change_note(transaction: Transaction, number: int, review: Review, change: Callable[[str], str]) -> int:
+    """Change what was written whenever a review was closed, also in webhooks; return how many rows were written."""
+    note = None if review.note is None else change(review.note)
+    is_changed = note != review.note
+    if is_changed:
+        transaction.put(REVIEWS, (number, review.raw_id), msgspec.structs.replace(review, note=note))
+    sent = webhook_event_ids(review) if is_changed or review.notified_ms else ()
+    changed = partial(with_note, change=change)
+    return is_changed + sum(change_body(transaction, number, event_id, changed) for event_id in sent)
 
 
 def add_note(

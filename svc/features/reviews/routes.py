@@ -309,7 +309,6 @@ ROUTES: tuple[Route, ...] = (
     ),
     _route(
         operation_id="closeReview",
-        audited=Audited(withholds=frozenset({"note"})),
         method="POST",
         path=_REVIEW + "/close",
         summary="Close a review",

@@ -30,7 +30,7 @@ RECORDED = frozenset(
         "account_thresholds", "entries", "values", "rules", "format", "request_id", "label", "label_reason", "assignee",
         "email", "role", "status", "from", "to",
         # The command line, beside the same words
-        "credit_usd", "credit_limit_usd", "rate_limit_per_s", "billing_status", "note", "since", "until", "labels",
+        "credit_usd", "credit_limit_usd", "rate_limit_per_s", "billing_status", "since", "until", "labels",
     }
 )  # fmt: skip
 """Names whose values are written as they were asked for. Anything else is withheld, so that a new name that holds a

@@ -317,18 +317,17 @@ def erase_identification(transaction: Transaction, organization: int, request_id
 def remove_account(transaction: Transaction, organization: int, request_id: UUID) -> None:
     """Remove the account from the bodies of the webhooks about an identification (decisions 11.6)."""
     for event_type in OF_IDENTIFICATION:
-        remove_account_of(transaction, organization, identification_event_id(event_type, request_id).bytes)
+        event_id = identification_event_id(event_type, request_id).bytes
+        change_body(transaction, organization, event_id, without_account)
 
 
-def remove_account_of(transaction: Transaction, organization: int, event_id: bytes) -> bool:
-    """Remove the account from the body of one webhook event, given its 16-byte id; do nothing if there is no such
-    event. Return whether there is.
-    """
+def change_body(transaction: Transaction, organization: int, event_id: bytes, change: Callable[[bytes], bytes]) -> bool:
+    """Take something out of the body of a webhook event (16-byte id); return whether that changed it."""
     event = transaction.get(WEBHOOK_EVENTS, organization, event_id)
-    if event is not None:
-        body = without_account(event.body)
-        transaction.put(WEBHOOK_EVENTS, (organization, event_id), msgspec.structs.replace(event, body=body))
-    return event is not None
+    if event is None or (body := change(event.body)) == event.body:
+        return False
+    transaction.put(WEBHOOK_EVENTS, (organization, event_id), msgspec.structs.replace(event, body=body))
+    return True
 
 
 def purge_webhook_event(transaction: Transaction, organization: int, event_id: bytes) -> int:

@@ -464,3 +464,15 @@ describe("forget", () => {
     await expect(forget({ storage: "a b" })).rejects.toMatchObject({ code: "invalid_options" });
   });
 });
+  test("ends where the database hangs", async () => {
+    vi.stubGlobal("indexedDB", { deleteDatabase: () => ({}) });
+    vi.useFakeTimers();
+    try {
+      const forgotten = expect(forget()).rejects.toMatchObject({ name: "SvcError", code: "storage" });
+      await vi.advanceTimersByTimeAsync(5000);
+      await forgotten;
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+

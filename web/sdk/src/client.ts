@@ -229,7 +229,7 @@ function joined(flight: Flight, signal?: AbortSignal, tooLate?: Promise<never>):
   });
 }
 
-function asSvcError(problem: unknown): SvcError {
+export function asSvcError(problem: unknown): SvcError {
   if (problem instanceof SvcError) return problem;
   return new SvcError("internal_error", `A fault of the SDK, report it: ${String(problem)}`);
 }

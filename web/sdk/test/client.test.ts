@@ -295,6 +295,8 @@ describe("errors", () => {
       code: "unauthorized",
       status: 401,
       requestId: REQUEST_ID,
+    ["signal", new AbortController()],
+    ["signal", true],
     });
     expect(client.timing?.attempts).toBe(1);
     expect(await client.identify()).toEqual(IDENTIFIED.body);
@@ -325,6 +327,11 @@ describe("the second report", () => {
     const client = loaded({ deferred: true });
     await client.identify();
     expect(await client.deferredSent()).toBe(true);
+  test("of load() are of this kind alone, whatever the page has put in the place of the browser's objects", () => {
+    vi.stubGlobal("document", { ...document, addEventListener: "an image of this name" });
+    expect(() => loaded()).toThrow(expect.objectContaining({ name: "SvcError", code: "internal_error" }) as Error);
+  });
+
     expect(server?.received[1]).toMatchObject({
       path: `/api/v1/events/${REQUEST_ID}/supplement`,
       body: { token: "d1", signals: { tier: "deferred", version: 1 } },

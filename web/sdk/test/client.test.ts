@@ -253,6 +253,24 @@ describe("calls at the same time", () => {
   });
 });
 
+test("a page whose promises are those of an older library identifies as any other", async () => {
+  await serving(IDENTIFIED);
+  const all = Promise.all.bind(Promise) as (list: unknown[]) => Promise<unknown[]>;
+  vi.spyOn(Promise, "all").mockImplementation(((list: unknown) =>
+    Array.isArray(list) ? all(list) : Promise.reject(new TypeError("expecting an array"))) as typeof Promise.all);
+  vi.spyOn(Promise.prototype, "finally").mockImplementation(() => {
+    throw new TypeError("there is no finally");
+  });
+  try {
+    const client = loaded();
+    const { signal } = new AbortController();
+    expect(await Promise.all([client.identify({ signal }), client.identify(), client.identify({ signal })])).toHaveLength(3);
+    expect(server?.received).toHaveLength(1);
+  } finally {
+    vi.restoreAllMocks();
+  }
+});
+
 describe("errors", () => {
   test("of options come before anything is sent", async () => {
     await serving(IDENTIFIED);
@@ -277,6 +295,8 @@ describe("errors", () => {
     ["tag", "x".repeat(1025)],
     ["tag", 7],
     ["timeoutMs", -1],
+    ["signal", new AbortController()],
+    ["signal", true],
   ])("of a wrong %s are invalid options", async (name, value) => {
     await serving(IDENTIFIED);
     const problem = await loaded()
@@ -295,8 +315,6 @@ describe("errors", () => {
       code: "unauthorized",
       status: 401,
       requestId: REQUEST_ID,
-    ["signal", new AbortController()],
-    ["signal", true],
     });
     expect(client.timing?.attempts).toBe(1);
     expect(await client.identify()).toEqual(IDENTIFIED.body);
@@ -307,6 +325,11 @@ describe("errors", () => {
     const client = loaded();
     vi.stubGlobal("TextEncoder", undefined);
     await expect(client.identify()).rejects.toMatchObject({ name: "SvcError", code: "internal_error" });
+  });
+
+  test("of load() are of this kind alone, whatever the page has put in the place of the browser's objects", () => {
+    vi.stubGlobal("document", { ...document, addEventListener: "an image of this name" });
+    expect(() => loaded()).toThrow(expect.objectContaining({ name: "SvcError", code: "internal_error" }) as Error);
   });
 
   test("a time limit ends while collecting, too", async () => {
@@ -327,11 +350,6 @@ describe("the second report", () => {
     const client = loaded({ deferred: true });
     await client.identify();
     expect(await client.deferredSent()).toBe(true);
-  test("of load() are of this kind alone, whatever the page has put in the place of the browser's objects", () => {
-    vi.stubGlobal("document", { ...document, addEventListener: "an image of this name" });
-    expect(() => loaded()).toThrow(expect.objectContaining({ name: "SvcError", code: "internal_error" }) as Error);
-  });
-
     expect(server?.received[1]).toMatchObject({
       path: `/api/v1/events/${REQUEST_ID}/supplement`,
       body: { token: "d1", signals: { tier: "deferred", version: 1 } },
@@ -459,18 +477,6 @@ describe("forget", () => {
     await expect(client.forget()).rejects.toMatchObject({ name: "SvcError", code: "storage" });
   });
 
-  test("without a client removes what earlier visits stored, and reads and stores nothing", async () => {
-    await serving(IDENTIFIED);
-    const cache = { storage: "local", durationMs: 60_000 } as const;
-    await loaded({ cache, storage: "_shop" }).identify();
-    localStorage.setItem("other", "stays");
-    await forget({ cache, storage: "_shop" });
-    expect([Object.keys(localStorage), document.cookie]).toEqual([["other"], ""]);
-    await forget();
-    await forget({ storage: false });
-    await expect(forget({ storage: "a b" })).rejects.toMatchObject({ code: "invalid_options" });
-  });
-});
   test("ends where the database hangs", async () => {
     vi.stubGlobal("indexedDB", { deleteDatabase: () => ({}) });
     vi.useFakeTimers();
@@ -483,3 +489,15 @@ describe("forget", () => {
     }
   });
 
+  test("without a client removes what earlier visits stored, and reads and stores nothing", async () => {
+    await serving(IDENTIFIED);
+    const cache = { storage: "local", durationMs: 60_000 } as const;
+    await loaded({ cache, storage: "_shop" }).identify();
+    localStorage.setItem("other", "stays");
+    await forget({ cache, storage: "_shop" });
+    expect([Object.keys(localStorage), document.cookie]).toEqual([["other"], ""]);
+    await forget();
+    await forget({ storage: false });
+    await expect(forget({ storage: "a b" })).rejects.toMatchObject({ code: "invalid_options" });
+  });
+});

@@ -256,7 +256,7 @@ class Page(SimpleHTTPRequestHandler):
             self.send_error(404)
             return
         form = parse_qs(self.rfile.read(int(self.headers["content-length"])).decode())
-        self.respond(f"<!doctype html><code>{form['request_id'][0]}</code>")
+        self.respond(f"<!doctype html><code>{form.get('request_id', [''])[0]}</code>")
 
     def respond(self, page: str) -> None:
         self.send_response(200)

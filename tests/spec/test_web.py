@@ -280,6 +280,8 @@ async def test_the_sdk_is_served_to_pages_of_every_origin(live: Live):
         assert newest.content == pinned.content
         assert newest.headers["content-type"] == "text/javascript; charset=utf-8"
         assert newest.headers["access-control-allow-origin"] == "*"
+        assert newest.headers["cross-origin-resource-policy"] == "cross-origin"
+        assert newest.headers["cross-origin-embedder-policy"] == "require-corp", "for the worker of an isolated page"
         assert newest.headers["cache-control"] == "public, max-age=3600"
         assert pinned.headers["cache-control"] == "public, max-age=31536000, immutable"
         known = await live.client.get(f"/sdk/v1/{name}", headers={"if-none-match": newest.headers["etag"]})

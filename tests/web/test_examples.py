@@ -256,7 +256,7 @@ class Page(SimpleHTTPRequestHandler):
             self.send_error(404)
             return
         form = parse_qs(self.rfile.read(int(self.headers["content-length"])).decode())
-        self.respond(f"<!doctype html><code>{form['request_id'][0]}</code>")
+        self.respond(f"<!doctype html><code>{form.get('request_id', [''])[0]}</code>")
 
     def respond(self, page: str) -> None:
         self.send_response(200)
@@ -315,6 +315,27 @@ def test_a_page_shown_in_the_guides_identifies(
         page = f"<!doctype html><body>{page.replace(SEND, SHOW)}</body>"
     with serving(service, page, tmp_path / "log") as example:
         assert service.event(used(example)).get("tag") == tag
+
+
+def sends_again(url: str) -> None:
+    """Whoever comes back to the form sends it again, and never the request id of the first time."""
+    seen = json.loads(browser().run("back.mjs", url))
+    assert seen["kept"] is True
+    first, second = seen["sent"]
+    assert REQUEST_ID.fullmatch(first)
+    assert second == ""
+
+
+def test_the_form_of_the_guide_is_sent_again_by_who_comes_back(service: Service, tmp_path: Path):
+    built()
+    with serving(service, shown_page(service, "docs/frontend.md", "<form"), tmp_path / "log") as example:
+        sends_again(example.url)
+
+
+def test_the_form_of_plain_html_is_sent_again_by_who_comes_back(service: Service, tmp_path: Path):
+    built()
+    with running(["make", "run"], EXAMPLES / "html", tmp_path / "log", **service.settings) as example:
+        sends_again(example.url)
 
 
 def test_the_second_endpoint_is_used_when_the_first_is_not_the_service(service: Service, tmp_path: Path):

@@ -52,9 +52,12 @@ CURRENT = "v1"
 SDK_HEADERS = {
     "Access-Control-Allow-Origin": "*",
     "Cross-Origin-Resource-Policy": "cross-origin",
+    "Cross-Origin-Embedder-Policy": "require-corp",
     "X-Content-Type-Options": "nosniff",
 }
-"""Pages of any origin may load the SDK: it holds no secret, and a module script is fetched with CORS."""
+"""Pages of any origin may load the SDK: it holds no secret, and a module script is fetched with CORS. A page that is
+isolated from other origins starts the worker, which a proxy serves from its own, only where its script is, too.
+"""
 
 REVALIDATED = "no-cache"
 """`Cache-Control` of a file that a client asks for every time, and fetches once a version."""

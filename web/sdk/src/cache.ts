@@ -1,5 +1,6 @@
 /** Responses that are used again; off unless `load` is told. */
 import type { CacheOptions, Identification } from "./api.js";
+import { now, toJson } from "./json.js";
 
 /** A store of responses by what was asked. */
 export interface Cache {
@@ -22,6 +23,8 @@ export function responseCache(options: CacheOptions | false | undefined, name: s
     return options.storage === "local" ? localStorage : sessionStorage;
   };
   const key = (asked: string): string => apiKey.slice(-8) + asked;
+  // What a clock that has gone back since wrote would be used for longer.
+  const isFresh = ({ until }: Entry): boolean => until > now() && until <= now() + options.durationMs;
   const read = (): Map<string, Entry> => {
     try {
       const text = storage()?.getItem(name);
@@ -34,7 +37,7 @@ export function responseCache(options: CacheOptions | false | undefined, name: s
     try {
       const place = storage();
       if (place === null) kept.forEach((entry, one) => entries.set(one, entry));
-      else place.setItem(name, JSON.stringify([...kept]));
+      else place.setItem(name, toJson([...kept])!);
     } catch {
       // Full or refused: the next call sends a request, as without a cache.
     }
@@ -42,13 +45,13 @@ export function responseCache(options: CacheOptions | false | undefined, name: s
   return {
     get(asked) {
       const found = read().get(key(asked));
-      return found && found.until > Date.now() ? { ...found.response, cached: true } : null;
+      return found && isFresh(found) ? { ...found.response, cached: true } : null;
     },
     put(asked, response) {
       if (response.visitor_id === undefined) return; // one that says only whose duplicate it is
-      const kept = new Map([...read()].filter(([, entry]) => entry.until > Date.now()));
+      const kept = new Map([...read()].filter(([, entry]) => isFresh(entry)));
       const { deferred_token: _, verdict: __, duplicate: ___, ...rest } = response;
-      kept.set(key(asked), { until: Date.now() + options.durationMs, response: rest });
+      kept.set(key(asked), { until: now() + options.durationMs, response: rest });
       write(kept);
     },
     clear() {

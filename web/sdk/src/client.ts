@@ -65,7 +65,11 @@ export class Client implements SvcClient {
     const tooLate = deadline.over.then(() => {
       throw timedOut(this.endpoints.current, timeoutMs, deadline.hiddenMs);
     });
-    return joined(shared, signal, tooLate).finally(() => deadline.stop());
+    try {
+      return await joined(shared, signal, tooLate);
+    } finally {
+      deadline.stop();
+    }
   };
 
   readonly deferredSent = (): Promise<boolean> => this.second;
@@ -95,12 +99,16 @@ export class Client implements SvcClient {
       land();
       controller.abort();
     };
-    const result = this.request(subject, asked, timeoutMs, controller.signal)
-      .catch((problem: unknown) => {
+    const travel = async (): Promise<Identification> => {
+      try {
+        return await this.request(subject, asked, timeoutMs, controller.signal);
+      } catch (problem) {
         throw asSvcError(problem);
-      })
-      .finally(land);
-    const flight: Flight = { result, callers: 0, stop };
+      } finally {
+        land();
+      }
+    };
+    const flight: Flight = { result: travel(), callers: 0, stop };
     this.flights.set(asked, flight);
     return flight;
   }
@@ -225,11 +233,11 @@ function joined(flight: Flight, signal?: AbortSignal, tooLate?: Promise<never>):
     const onAbort = (): void => leave(aborted());
     signal?.addEventListener("abort", onAbort, { once: true });
     tooLate?.catch(leave);
-    flight.result.then(resolve, reject).finally(() => signal?.removeEventListener("abort", onAbort));
+    void flight.result.then(resolve, reject).then(() => signal?.removeEventListener("abort", onAbort));
   });
 }
 
-function asSvcError(problem: unknown): SvcError {
+export function asSvcError(problem: unknown): SvcError {
   if (problem instanceof SvcError) return problem;
   return new SvcError("internal_error", `A fault of the SDK, report it: ${String(problem)}`);
 }

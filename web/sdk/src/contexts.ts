@@ -26,7 +26,7 @@ export function askIframe(kept: Kept): Promise<Framed> {
     frame.onload = () =>
       void asked()
         .then(resolve, reject)
-        .finally(() => frame.remove());
+        .then(() => frame.remove());
     (document.body ?? document.documentElement).append(frame);
   });
 }

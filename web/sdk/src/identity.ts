@@ -32,6 +32,8 @@ interface Kept extends Pair {
   next?: Pair;
 }
 
+/** What removing a key may take. */
+const LONGEST_MS = 5000;
 const OBJECTS = "keys";
 const CURVE = { name: "ECDSA", namedCurve: "P-256" };
 const SIGNED = { name: "ECDSA", hash: "SHA-256" };
@@ -146,13 +148,14 @@ function inStore(database: IDBDatabase, change?: (kept?: Kept) => Kept | undefin
   });
 }
 
-/** Removes the key; `false` where the browser refuses. Where another tab has it open, it goes when that is done. */
+/** Removes the key; `false` where the browser refuses or hangs. Where another tab has it open, it goes when that is done. */
 export function forgetKey(name: string): Promise<boolean> {
   return new Promise((resolve) => {
     try {
       const request = indexedDB.deleteDatabase(name);
       request.onsuccess = request.onblocked = () => resolve(true);
       request.onerror = () => resolve(false);
+      setTimeout(() => resolve(false), LONGEST_MS);
     } catch {
       resolve(true); // none was kept
     }

@@ -1,5 +1,5 @@
 import { type LoadOptions, type SvcClient, SvcError } from "./api.js";
-import { Client, forgetStored } from "./client.js";
+import { asSvcError, Client, forgetStored } from "./client.js";
 import { checked, checkedStorage } from "./options.js";
 
 export * from "./api.js";
@@ -42,7 +42,11 @@ export function load(options: LoadOptions): SvcClient {
       `This browser has no ${missing.join(", ")}: it is too old to be identified. Go on without, and decide on your server.`,
     );
   }
-  return new Client(checked(options, script));
+  try {
+    return new Client(checked(options, script));
+  } catch (problem) {
+    throw asSvcError(problem);
+  }
 }
 
 /**

@@ -65,13 +65,12 @@ export function checkedStorage(options: LoadOptions): Pick<Settings, "storage" |
 /** `script`: the address that the SDK was loaded from, where that is known. */
 export function checked(given: LoadOptions, script: string | undefined): Settings {
   const options = ownOf("load()", given, OF_LOAD);
-  const { apiKey, timeoutMs = TIMEOUT_MS, collectMs = COLLECT_MS, deferred = true, verdict = false } = options;
-  checkKey(apiKey);
+  const { timeoutMs = TIMEOUT_MS, collectMs = COLLECT_MS, deferred = true, verdict = false } = options;
   checkMs("timeoutMs", timeoutMs);
   checkMs("collectMs", collectMs);
   return {
     ...checkedStorage(options),
-    apiKey,
+    apiKey: checkedKey(options.apiKey),
     endpoints: endpointsOf(options.endpoint, script),
     timeoutMs,
     collectMs,
@@ -92,9 +91,11 @@ function checkedTest(given: TestVerdict | undefined): Settings["test"] {
   return { signals, account_velocity: accounts };
 }
 
-function checkKey(apiKey: unknown): void {
-  if (typeof apiKey === "string" && apiKey.startsWith("svc_pk_")) return;
-  if (typeof apiKey === "string" && /^svc_(?:sk|px|mk)_/.test(apiKey)) {
+/** Without blanks around it. A header takes no other characters than these, such as one of no width that was copied along. */
+function checkedKey(given: unknown): string {
+  const apiKey = String(given).trim();
+  if (/^svc_pk_[!-~]*$/.test(apiKey)) return apiKey;
+  if (/^svc_(?:sk|px|mk)_/.test(apiKey)) {
     throw wrong(
       "`apiKey` is a key for servers. Visitors can read it: revoke it, use a public key (svc_pk_...).",
     );
@@ -116,6 +117,9 @@ export function checkedCall(given?: IdentifyOptions): Omit<Given, keyof Subject 
   const options = ownOf("identify()", given ?? {}, OF_IDENTIFY);
   for (const name in options) options[name as keyof IdentifyOptions] ??= undefined;
   const { accountId, action, tag, ...others } = options as Given;
+  if (others.signal && typeof others.signal.addEventListener !== "function") {
+    throw wrong("`signal` is an AbortSignal, such as `controller.signal`.");
+  }
   checkText("accountId", accountId, /^[^\0-\x1f\x7f-\x9f]{1,256}$/u, "1 to 256 characters, without control characters");
   checkText("action", action, /^[a-z][a-z0-9_.-]{0,63}$/, "a name such as log_in: [a-z][a-z0-9_.-]{0,63}");
   checkText("tag", tag, TAG, `a text of at most ${LONGEST_TAG} characters`);
@@ -141,14 +145,14 @@ function checkCache(cache: CacheOptions, storage: string | false): void {
 }
 
 function endpointsOf(endpoint: LoadOptions["endpoint"], script: string | undefined): string[] {
-  const given = endpoint === undefined ? [originOf(script)] : typeof endpoint === "string" ? [endpoint] : [...endpoint];
+  const given = [endpoint === undefined ? originOf(script) : endpoint].flat();
   if (given.length === 0) throw wrong("`endpoint` is an empty list.");
   return given.map((one) => {
     const url = parsed(one);
-    if (url === undefined || !/^https?:$/.test(url.protocol)) {
+    if (typeof one !== "string" || !url || !/^https?:\/\/[^/@]+\/[^?#]*$/.test(url.href)) {
       throw wrong(
-        `\`endpoint\` must be the address of the service, such as "https://id.shop.example"; by default it is the origin of ` +
-          "the SDK's script, which is not known here.",
+        `\`endpoint\` must be the address of the service, such as "https://id.shop.example", without @, ? and #; by default ` +
+          "it is the origin of the SDK's script, which is not known here.",
       );
     }
     if (

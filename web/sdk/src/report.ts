@@ -118,7 +118,7 @@ class Elsewhere {
 
   /** Resolves when all have answered, at the latest after so many milliseconds. */
   async answered(ms: number): Promise<void> {
-    await Promise.race([Promise.all(this.waiting.values()), pause(ms)]);
+    await Promise.race([Promise.all([...this.waiting.values()]), pause(ms)]);
   }
 
   /** As of {@link Report}. */

@@ -163,9 +163,11 @@ async function attempt(message: Message, packed: Packed, cost: Cost): Promise<Re
   };
   const timer = setTimeout(expire, ATTEMPT_MS);
   void deadline.over.then(expire);
+  // Scripts of the page replace `fetch` by one that goes on when it is told to stop.
+  const stopped = new Promise<never>((_, reject) => stop.signal.addEventListener("abort", reject));
   if (signal.aborted) onAbort();
   try {
-    return await exchange(message, packed, stop.signal, cost);
+    return await Promise.race([exchange(message, packed, stop.signal, cost), stopped]);
   } catch {
     if (signal.aborted) return aborted();
     if (late) return timedOut(endpoint, deadline.remainingMs() === 0 ? deadline.ms : ATTEMPT_MS, deadline.hiddenMs);

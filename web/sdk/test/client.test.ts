@@ -253,6 +253,24 @@ describe("calls at the same time", () => {
   });
 });
 
+test("a page whose promises are those of an older library identifies as any other", async () => {
+  await serving(IDENTIFIED);
+  const all = Promise.all.bind(Promise) as (list: unknown[]) => Promise<unknown[]>;
+  vi.spyOn(Promise, "all").mockImplementation(((list: unknown) =>
+    Array.isArray(list) ? all(list) : Promise.reject(new TypeError("expecting an array"))) as typeof Promise.all);
+  vi.spyOn(Promise.prototype, "finally").mockImplementation(() => {
+    throw new TypeError("there is no finally");
+  });
+  try {
+    const client = loaded();
+    const { signal } = new AbortController();
+    expect(await Promise.all([client.identify({ signal }), client.identify(), client.identify({ signal })])).toHaveLength(3);
+    expect(server?.received).toHaveLength(1);
+  } finally {
+    vi.restoreAllMocks();
+  }
+});
+
 describe("errors", () => {
   test("of options come before anything is sent", async () => {
     await serving(IDENTIFIED);
@@ -277,6 +295,8 @@ describe("errors", () => {
     ["tag", "x".repeat(1025)],
     ["tag", 7],
     ["timeoutMs", -1],
+    ["signal", new AbortController()],
+    ["signal", true],
   ])("of a wrong %s are invalid options", async (name, value) => {
     await serving(IDENTIFIED);
     const problem = await loaded()
@@ -305,6 +325,11 @@ describe("errors", () => {
     const client = loaded();
     vi.stubGlobal("TextEncoder", undefined);
     await expect(client.identify()).rejects.toMatchObject({ name: "SvcError", code: "internal_error" });
+  });
+
+  test("of load() are of this kind alone, whatever the page has put in the place of the browser's objects", () => {
+    vi.stubGlobal("document", { ...document, addEventListener: "an image of this name" });
+    expect(() => loaded()).toThrow(expect.objectContaining({ name: "SvcError", code: "internal_error" }) as Error);
   });
 
   test("a time limit ends while collecting, too", async () => {
@@ -450,6 +475,18 @@ describe("forget", () => {
     const client = loaded();
     vi.stubGlobal("localStorage", { getItem: () => "0".repeat(32), removeItem: () => undefined });
     await expect(client.forget()).rejects.toMatchObject({ name: "SvcError", code: "storage" });
+  });
+
+  test("ends where the database hangs", async () => {
+    vi.stubGlobal("indexedDB", { deleteDatabase: () => ({}) });
+    vi.useFakeTimers();
+    try {
+      const forgotten = expect(forget()).rejects.toMatchObject({ name: "SvcError", code: "storage" });
+      await vi.advanceTimersByTimeAsync(5000);
+      await forgotten;
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   test("without a client removes what earlier visits stored, and reads and stores nothing", async () => {

@@ -73,6 +73,10 @@ describe("in a page of https://shop.example", () => {
     expect(Object.values(checkedCall(call).subject)).toEqual([undefined, undefined, undefined]);
   });
 
+  test("a key may have blanks around it, as where it was copied or read from a file", () => {
+    expect(checked({ apiKey: `\u00a0${KEY}\n` }, SCRIPT).apiKey).toBe(KEY);
+  });
+
   test("endpoints may have a path, and be several", () => {
     const { endpoints } = checked(
       { apiKey: KEY, endpoint: ["https://shop.example/id/", "/id", "https://b.example"] },
@@ -105,6 +109,15 @@ describe("in a page of https://shop.example", () => {
     ["`endpoint` must be", { apiKey: KEY }],
     ["`endpoint` must be", { apiKey: KEY, endpoint: "ftp://id.shop.example" }],
     ["`endpoint` must be", { apiKey: KEY, endpoint: "https://" }],
+    ["`endpoint` must be", { apiKey: KEY, endpoint: new URL("https://id.shop.example") }],
+    ["`endpoint` must be", { apiKey: KEY, endpoint: null }],
+    ["`endpoint` must be", { apiKey: KEY, endpoint: 5 }],
+    ["`endpoint` must be", { apiKey: KEY, endpoint: {} }],
+    ["without @, ? and #", { apiKey: KEY, endpoint: "https://id.shop.example/?env=test" }],
+    ["without @, ? and #", { apiKey: KEY, endpoint: ["/id", "https://id.shop.example/#v1"] }],
+    ["without @, ? and #", { apiKey: KEY, endpoint: "https://me:secret@id.shop.example" }],
+    ["must be a public key", { apiKey: `${KEY}\u200b` }],
+    ["must be a public key", { apiKey: "svc_pk_\u2026" }],
     ["empty list", { apiKey: KEY, endpoint: [] }],
     ["give the service a certificate", { apiKey: KEY, endpoint: "http://id.shop.example" }],
     ["`timeoutMs`", { apiKey: KEY, endpoint: "/", timeoutMs: 0 }],

@@ -226,6 +226,16 @@ describe("the time limit", () => {
     expect(cost.attempts).toBe(1);
   });
 
+  test("holds where scripts of the page replace fetch by one that hangs and is not told to stop", async () => {
+    const server = await serving(IDENTIFIED);
+    const { fetch } = globalThis;
+    let calls = 0;
+    vi.stubGlobal("fetch", (url: string, init: RequestInit) => (calls++ ? fetch(url, init) : new Promise(() => undefined)));
+    expect((await sent(server.url, { deadline: new Deadline(50) })).error).toMatchObject({ code: "timeout" });
+    calls = 0;
+    expect(await sent(server.url)).toMatchObject({ response: IDENTIFIED.body, cost: { attempts: 2 } });
+  }, 10_000);
+
   test("is said as it was given, whatever was left of it for the last attempt", async () => {
     const server = await serving(() => undefined);
     const deadline = new Deadline(150);

@@ -1219,7 +1219,7 @@ type RulesPreview struct {
 	Before map[string]int64 `json:"before"`
 	// The same by these rules.
 	After map[string]int64 `json:"after"`
-	// Rules that match every event, and literals that no event can have, in words.
+	// In words: rules that match every event or read labels, literals that no event can have.
 	Warnings []string `json:"warnings,omitzero"`
 }
 

@@ -22,6 +22,7 @@ FACTS = st.builds(
     rules=st.sampled_from(((), ("rul_a",))),
     decision=st.sampled_from((None, "review")),
     label=st.sampled_from((None, *LABELS)),
+    twice=st.sampled_from(((), ("tor",))),
 )
 
 

@@ -13,7 +13,7 @@ from svc.features.labels.regression import ROWS, Block, Counts, block_of, fitted
 from tests.support.steps import result_of
 
 Row = tuple[tuple[int, ...], float, int, int]
-"""Columns from 1, the value of the last one, positive events and others."""
+"""Columns from 1, one that is 2 twice; the value of the last one, positive events and others."""
 
 
 def split(rows: Sequence[Row], size: int = ROWS) -> tuple[list[Block], list[Counts]]:
@@ -57,7 +57,8 @@ def assert_optimal(rows: Sequence[Row], values: Sequence[float], within: float =
 def problems(draw: st.DrawFn) -> tuple[list[Row], int]:
     """Rows with some positive events and some others, and their width."""
     width = draw(st.integers(1, 40))
-    ones = st.sets(st.integers(1, width), max_size=8).map(lambda chosen: tuple(sorted(chosen)))
+    some = st.sets(st.integers(1, width), max_size=8)
+    ones = st.tuples(some, some).map(lambda both: tuple(sorted((*both[0], *(both[0] & both[1])))))
     most = draw(st.sampled_from((1, 20, 10_000)))
     row = st.tuples(ones, st.sampled_from((0.0, 0.0, 0.5, 2.0)), st.integers(0, most), st.integers(0, most))
     return [*draw(st.lists(row, max_size=40)), ((), 0.0, 1, 1)], width

@@ -12,22 +12,41 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from svc.features.labels.outcomes import outcome_of
 from svc.features.labels.regression import Counts
-from svc.features.labels.suggestion import FOLDS, Labeled, Suggestion, folds_of, scaled, suggest, table_of
-from svc.identify.scoring.score import default_profile
+from svc.features.labels.suggestion import FOLDS, Fired, Labeled, Suggestion, folds_of, scaled, suggest, table_of
+from svc.identify.model import LABELS, Observation
+from svc.identify.scoring.score import default_profile, score
 from svc.world import numbers_from
+from tests.store.test_events import event
 from tests.support.steps import result_of
+from tests.support.worlds import EPOCH_MS
 
 PROFILE = default_profile("web")
-SIGNALS = ("headless", "automation", "vpn_public", "tor", "incognito", "os_mismatch", "rare_device")
-Set = frozenset[str]
+SIGNALS = (
+    "automation",
+    "headless",
+    "incognito",
+    "new_visitor_burst",
+    "os_mismatch",
+    "tor",
+    "vpn_public",
+    "rare_device",
+)
+DOUBLED = "new_visitor_burst"
+"""It weighs twice where there is much of it."""
 
 
-def sets_of(chance: random.Random, count: int, *, often: float) -> list[Set]:
-    return [frozenset(name for at, name in enumerate(SIGNALS, 2) if chance.random() < often / at) for _ in range(count)]
+def kinds_of(chance: random.Random, count: int, *, often: float) -> list[Fired]:
+    return [_kind_of(chance, often) for _ in range(count)]
 
 
-def labeled_of(fraud: list[Set], legitimate: list[Set]) -> Labeled:
+def _kind_of(chance: random.Random, often: float) -> Fired:
+    names = [name for at, name in enumerate(SIGNALS, 2) if chance.random() < often / at]
+    return tuple(sorted(names + [DOUBLED] * (DOUBLED in names and chance.random() < 0.5)))
+
+
+def labeled_of(fraud: list[Fired], legitimate: list[Fired]) -> Labeled:
     labeled = Labeled("web")
     labeled.fraud_of.update(fraud)
     labeled.legitimate_of.update(legitimate)
@@ -41,7 +60,7 @@ def suggested(labeled: Labeled) -> Suggestion:
 @pytest.mark.slow
 def test_the_order_of_events_makes_no_difference():
     chance = random.Random(1)
-    fraud, legitimate = sets_of(chance, 300, often=0.8), sets_of(chance, 900, often=0.3)
+    fraud, legitimate = kinds_of(chance, 300, often=0.8), kinds_of(chance, 900, often=0.3)
     found = suggested(labeled_of(fraud, legitimate))
     chance.shuffle(fraud)
     assert suggested(labeled_of(fraud, legitimate[::-1])) == found
@@ -62,7 +81,7 @@ def reaching(labeled: Labeled, weights: Mapping[str, int]) -> tuple[int, int]:
 def test_of_all_scales_that_find_as_much_of_the_fraud_the_most_precise_is_taken(seed: int):
     chance = random.Random(seed)
     names, rare = SIGNALS[:-1], SIGNALS[-1]
-    labeled = labeled_of(sets_of(chance, 30, often=chance.random()), sets_of(chance, 50, often=chance.random()))
+    labeled = labeled_of(kinds_of(chance, 30, often=chance.random()), kinds_of(chance, 50, often=chance.random()))
     slopes = {name: chance.choice((0.0, chance.random(), 3 * chance.random())) for name in names}
     before = {name: PROFILE.weights[name] for name in names}
     table = result_of(table_of(labeled, names, PROFILE))
@@ -71,7 +90,7 @@ def test_of_all_scales_that_find_as_much_of_the_fraud_the_most_precise_is_taken(
     kept = {rare: PROFILE.weights[rare]}
     wanted, _ = reaching(labeled, before | kept)
     best = 0.0, 0
-    for cut in {sum(slopes[name] for name in fired & slopes.keys()) for fired in labeled.fraud_of} - {0.0}:
+    for cut in {sum(slopes.get(name, 0) for name in fired) for fired in labeled.fraud_of} - {0.0}:
         weights = {name: min(ceil(slope * PROFILE.threshold / cut - 1e-6), 100) for name, slope in slopes.items()}
         fraud, events = reaching(labeled, weights | kept)
         if fraud and fraud >= wanted:
@@ -84,9 +103,30 @@ def test_of_all_scales_that_find_as_much_of_the_fraud_the_most_precise_is_taken(
 
 
 def test_signals_that_fire_in_no_event_leave_the_weights_as_they_are():
-    found = suggested(labeled_of([frozenset[str]()] * 60, [frozenset[str]()] * 70))
+    found = suggested(labeled_of([()] * 60, [()] * 70))
     assert found.weights == []
     assert found.suggested == found.today == (None, 0)
+
+
+@pytest.mark.slow
+def test_the_figures_of_today_are_those_of_the_scores_that_events_have():
+    """Also where a signal weighed twice."""
+    chance = random.Random(4)
+    labeled, reached = Labeled("web"), Counter[str]()
+    for number in range(400):
+        label = chance.choice(LABELS)
+        observed = [
+            Observation(name, chance.choice(("medium", "high")))
+            for name in SIGNALS
+            if chance.random() < (0.3 if label == "fraud" else 0.1)
+        ]
+        found = score(observed, PROFILE, "web")
+        given = {"signals": found.triggers, "suspect_score": found.score, "suspect_level": found.level, "label": label}
+        labeled.add([outcome_of(event(chance, EPOCH_MS, **given), number.to_bytes(16), 1, 1)])
+        reached[label] += found.level != "low"
+    precision, recall = suggested(labeled).today
+    assert precision == reached["fraud"] / reached.total()
+    assert recall == reached["fraud"] / labeled.fraud
 
 
 @pytest.mark.slow

@@ -317,7 +317,7 @@ async def test_an_account_has_an_age_from_its_real_first_day_and_none_where_it_i
         assert event is not None
         named = msgspec.structs.replace(event, account_id="a")
         owner = organization(snapshot, live.organization.number)
-        assert facts_now(snapshot, owner, named).ages.account is None
+        assert facts_now(snapshot, owner, named, live.clock.now_ms).ages.account is None
 
 
 @pytest.mark.slow(0.2)

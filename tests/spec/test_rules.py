@@ -14,6 +14,7 @@ import pytest
 from svc.features.rules.jobs import decide_event, save_rules
 from svc.features.rules.language.conditions import known
 from svc.features.rules.ruleset import Rule
+from svc.kernel.values.timestamps import timestamp
 from tests.spec.commands import Run
 from tests.spec.responses import act, assert_error, visit
 from tests.spec.test_accounts import event_of
@@ -59,6 +60,11 @@ class Shop(NamedTuple):
 
     async def event(self, answer: dict[str, Any]) -> dict[str, Any]:
         return await event_of(self.live, self.secret, answer)
+
+    async def explained(self, request_id: str) -> list[bool | None]:
+        """Which rules match an event, as the console says it."""
+        path, headers = f"/console/api/events/{request_id}/rules", {"x-api-key": self.management}
+        return [rule["matches"] for rule in succeeded(await self.live.client.get(path, headers=headers))["rules"]]
 
 
 @pytest.fixture
@@ -282,6 +288,39 @@ async def test_a_preview_says_what_the_newest_events_would_have_come_to(shop: Sh
     assert (found["rules"][0]["matches"], found["before"]["review"]) == (0, 1), "what was decided is not what would be"
     empty = (await shop.ask("POST", "/rules/preview", params={"environment": "test"}, json={"rules": [FIFTH]})).json()
     assert (empty["events"], empty["rules"][0]["matches"]) == (0, 0)
+
+
+async def test_a_preview_does_not_take_the_label_of_an_event_for_what_was_known_of_it(shop: Shop):
+    """A rule that reads labels sees those of others, and the preview says that these may have come later."""
+    rule = {"name": "Known", "condition": '"fraud" in labels.visitor || "fraud" in labels.account', "action": "block"}
+    assert (await shop.save(rule | {"mode": "off"})).status_code == 200
+    first, other, second = [
+        (await act(shop.live, shop.public, account, device))["request_id"]
+        for account, device in (("a", 1), ("b", 2), ("a", 1))
+    ]
+    for labeled, expected in (([], []), ([first, other], [second]), ([second], [second, first])):
+        for request_id in labeled:
+            assert (await shop.ask("PUT", f"/events/{request_id}/label", json={"label": "fraud"})).status_code == 200
+        preview = succeeded(await shop.ask("POST", "/rules/preview", json={"rules": [rule]}))
+        assert preview["rules"][0]["examples"] == expected
+        for request_id in (first, other, second):
+            assert await shop.explained(request_id) == [request_id in expected]
+    assert preview["warnings"][0].startswith("rules[0] reads labels as they are now")
+
+
+async def test_a_preview_reads_lists_without_what_has_expired(shop: Shop):
+    """Whether or not retention has deleted it yet: it is in no list that anybody is shown."""
+    answer = await act(shop.live, shop.public)
+    lists = {each["name"]: each["id"] for each in (await shop.ask("GET", "/lists")).json()["lists"]}
+    until = timestamp(shop.live.clock.now_ms + 3_600_000)
+    entry = {"value": answer["visitor_id"], "expires_at": until}
+    await shop.ask("POST", f"/lists/{lists['blocked_visitors']}/entries", json={"entries": [entry]})
+    rules = (await shop.rules())["rules"]
+    for hours, matches in ((0, 1), (2, 0)):
+        shop.live.clock.advance(hours=hours)
+        preview = succeeded(await shop.ask("POST", "/rules/preview", json={"rules": rules}))
+        assert [rule["matches"] for rule in preview["rules"]] == [matches, 0]
+        assert await shop.explained(answer["request_id"]) == [bool(matches), False]
 
 
 # On the command line

@@ -238,8 +238,8 @@ async def test_events_about_a_stored_event_are_filtered_by_it(hooks: Subscriber)
 
     def job(transaction: Any) -> int:
         event = transaction.get(EVENTS, number, request_id.bytes)
-        facts = facts_now(transaction, organization(transaction, number), event)
         event_id, now_ms = hooks.live.world.request_id(0), hooks.live.clock.now_ms
+        facts = facts_now(transaction, organization(transaction, number), event, now_ms)
         return len(enqueue_about(transaction, number, event_id, COMPLETED, "live", {}, now_ms, lambda: facts))
 
     assert hooks.live.found.store.write_now([job]) == [0]

@@ -30,12 +30,12 @@ class Shop:
         self.devices = 0
 
     async def visits(self, count: int, headers: dict[str, str] | None = None) -> list[str]:
-        """Request ids of so many identifications."""
+        """Request ids of so many identifications, each from another address."""
         found: list[str] = []
         for _ in range(count):
             self.devices += 1
-            fields = {} if headers is None else {"headers": headers}
-            found.append((await act(self.live, self.public, device=self.devices, **fields))["request_id"])
+            sent = {**(headers or {}), "x-forwarded-for": f"81.2.69.{self.devices}"}
+            found.append((await act(self.live, self.public, device=self.devices, headers=sent))["request_id"])
         return found
 
     def file(self, content: str | bytes) -> Path:

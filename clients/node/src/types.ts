@@ -1278,7 +1278,7 @@ export interface RulesPreview {
   before: Record<string, number>;
   /** The same by these rules. */
   after: Record<string, number>;
-  /** Rules that match every event, and literals that no event can have, in words. */
+  /** In words: rules that match every event or read labels, literals that no event can have. */
   warnings?: Array<string>;
 }
 

@@ -1037,7 +1037,7 @@ class RulesPreview(TypedDict):
     after: dict[str, int]
     """The same by these rules."""
     warnings: NotRequired[list[str]]
-    """Rules that match every event, and literals that no event can have, in words."""
+    """In words: rules that match every event or read labels, literals that no event can have."""
 
 
 class Sdk(TypedDict):

@@ -209,7 +209,7 @@ def _judged(
     account: KnownAccount,
 ) -> tuple[Event, Receivers]:
     """Return the event with the decision of the rules, and the webhook endpoints to notify."""
-    facts = facts_of(transaction, owner, event, visitor_first_s, account)
+    facts = facts_of(transaction, owner, event, visitor_first_s, account, event.occurred_at_ms)
     event = with_decision(event, decide_event(transaction, owner, facts))
     to = identification_receivers(transaction, owner.number, facts, threshold) if submission.notify else NOBODY
     return with_errors(event, to.failed), to

@@ -16,9 +16,9 @@ from isal import isal_zlib
 from msgspec import Meta
 
 from svc.identify.events.hour_counts import matched_rules
-from svc.identify.model import Label, Level, RuleAction
+from svc.identify.model import Label, Level, Observation, RuleAction
 from svc.identify.records import Event
-from svc.identify.scoring.signals import CATALOGUE
+from svc.identify.scoring.signals import CATALOGUE, weighs_twice
 from svc.kernel.values.fields import Environment, Platform
 from svc.kernel.values.ids import DAY_MS, made_at_ms
 
@@ -46,6 +46,8 @@ class Facts(msgspec.Struct, frozen=True, array_like=True):
     decision: RuleAction | None
     label: Label | None = None
     label_reason: str | None = None
+    twice: tuple[str, ...] = ()
+    """Of the signals, those that weighed twice."""
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -93,6 +95,9 @@ def outcome_of(event: Event, request_id: bytes, visitor: int, account: int) -> O
         decision=None if verdict.decision is None else verdict.decision.action,
         label=event.label,
         label_reason=event.label_reason,
+        twice=tuple(
+            fired.signal for fired in verdict.signals or () if weighs_twice(Observation(fired.signal, fired.confidence))
+        ),
     )
     return Outcome(request_id, event.occurred_at_ms, visitor, account, facts)
 

@@ -100,7 +100,7 @@ class LabelCounts(msgspec.Struct, frozen=True, array_like=True):
     @property
     def names(self) -> list[str]:
         """Return the labels that it has."""
-        return [name for name in ("fraud", "legitimate") if getattr(self, name)]
+        return [name for name in ("fraud", "legitimate") if getattr(self, name) > 0]
 
 
 class Line(NamedTuple):

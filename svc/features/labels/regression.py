@@ -9,7 +9,7 @@ sparse, and are passed over in blocks: others may have their turn after each.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations_with_replacement
+from itertools import product
 from math import exp, log1p, sqrt
 from operator import mul
 from typing import Final, NamedTuple
@@ -38,11 +38,15 @@ class Block(NamedTuple):
     """Some rows of a regression."""
 
     ones: list[tuple[int, ...]]
-    """Of each row, the columns that are 1, in ascending order: 0, the intercept, and those of what fired."""
+    """Of each row, the columns that are not 0, in ascending order: 0, the intercept, and those of what fired. A column
+    that is 2 is named twice.
+    """
     other: list[float]
     """Of each row, the value of the last column."""
     pairs: dict[tuple[int, int], list[int]]
-    """Two columns in ascending order, or one twice -> the rows of the block in which both are 1."""
+    """Two columns in ascending order, or one twice -> the rows of the block in which neither is 0, each as often as the
+    product of both is.
+    """
 
 
 class Counts(NamedTuple):
@@ -67,8 +71,9 @@ def block_of(ones: list[tuple[int, ...]], other: list[float]) -> Block:
     """Return the block of these rows."""
     pairs: dict[tuple[int, int], list[int]] = {}
     for row, columns in enumerate(ones):
-        for pair in combinations_with_replacement(columns, 2):
-            pairs.setdefault(pair, []).append(row)
+        for first, second in product(columns, columns):
+            if first <= second:
+                pairs.setdefault((first, second), []).append(row)
     return Block(ones, other, pairs)
 
 
@@ -157,8 +162,8 @@ def _at(values: list[float], blocks: Sequence[Block], counts: Sequence[Counts]) 
             bent.append(events * odds / (1 + odds) ** 2)
         bends.append(bent)
         for (first, second), rows in block.pairs.items():
-            if first == second:
-                gradient[first] += sum(map(slopes.__getitem__, rows))
+            if not first:  # the intercept is 1 in every row
+                gradient[second] += sum(map(slopes.__getitem__, rows))
         gradient[-1] += sum(map(mul, slopes, block.other))
         yield
     return _Point(values, loss, gradient, bends)
@@ -173,8 +178,8 @@ def _second_derivatives(point: _Point, blocks: Sequence[Block]) -> Steps[list[li
         others = list(map(mul, bends, block.other))
         for (first, second), rows in block.pairs.items():
             matrix[second][first] += sum(map(bends.__getitem__, rows))
-            if first == second:
-                matrix[last][first] += sum(map(others.__getitem__, rows))
+            if not first:
+                matrix[last][second] += sum(map(others.__getitem__, rows))
         matrix[last][last] += sum(map(mul, others, block.other))
         yield
     for row in range(1, size):

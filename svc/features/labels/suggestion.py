@@ -3,10 +3,10 @@
 What may live here: labeled outcomes and the weights in force in, other weights with precision and recall of both out.
 It takes seconds for a million labels: others may have their turn wherever it yields.
 
-A logistic regression with non-negative coefficients and an L2 penalty is fitted to which signals fired. Its
-coefficients are scaled so that the threshold keeps its meaning: as much of the fraud reaches it as now. A signal that
-fired in fewer than 10 labeled events keeps its weight. Precision and recall are those of folds that were left out of
-the fit.
+A logistic regression with non-negative coefficients and an L2 penalty is fitted to which signals fired, where one that
+weighed twice counts 2. Its coefficients are scaled so that the threshold keeps its meaning: as much of the fraud
+reaches it as now. A signal that fired in fewer than 10 labeled events keeps its weight. Precision and recall are those
+of folds that were left out of the fit.
 """
 
 from __future__ import annotations
@@ -78,15 +78,19 @@ class Suggestion(NamedTuple):
     """Both by cross-validation."""
 
 
+Fired = tuple[str, ...]
+"""Signals that fired together, by name; one that weighed twice is in it twice."""
+
+
 class Labeled:
-    """The labeled and scored events of one platform, as counts: of each set of signals that fired together, the events
-    of either label. There are far fewer such sets than events.
+    """The labeled and scored events of one platform, as counts: of all that have the same signals, the events of either
+    label. There are far fewer such kinds than events.
     """
 
     def __init__(self, platform: Platform) -> None:
         self._platform = platform
-        self.fraud_of = Counter[frozenset[str]]()
-        self.legitimate_of = Counter[frozenset[str]]()
+        self.fraud_of = Counter[Fired]()
+        self.legitimate_of = Counter[Fired]()
 
     def add(self, outcomes: Iterable[Outcome]) -> None:
         """Count those of these outcomes that are labeled, scored and of this platform."""
@@ -94,7 +98,7 @@ class Labeled:
             facts = outcome.facts
             if facts.label is not None and facts.score is not None and facts.platform == self._platform:
                 counts = self.fraud_of if facts.label == "fraud" else self.legitimate_of
-                counts[frozenset(facts.signals)] += 1
+                counts[tuple(sorted(facts.signals + facts.twice))] += 1
 
     @property
     def fraud(self) -> int:
@@ -179,7 +183,7 @@ def table_of(labeled: Labeled, names: Sequence[str], weights: Weights) -> Steps[
         for fired, events in counts.items():
             ones = (0, *sorted(columns[name] for name in fired if name in columns))
             rest = sum(weights.weights.get(name, 0) for name in fired if name not in columns)
-            place = rest << len(columns) + 1 | sum(1 << column for column in ones)
+            place = rest << 2 * len(columns) + 2 | sum(1 << 2 * column for column in ones)  # of each column two bits
             alike.setdefault(place, (ones, rest, [0, 0]))[2][is_legitimate] += events
             at += 1
             if not at % _AT_ONCE:

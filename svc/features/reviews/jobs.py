@@ -207,7 +207,10 @@ def _notify(
 
     def facts() -> Facts | None:
         event = transaction.get(EVENTS, number, review.request_id)
-        return None if event is None else facts_now(transaction, organization(transaction, number), event)
+        if event is None:
+            return None
+        judged = msgspec.structs.replace(event, label=None)  # what the review came to counts among the labels
+        return facts_now(transaction, organization(transaction, number), judged, at_ms)
 
     row = review_row(review)
     return enqueue_about(

@@ -99,6 +99,15 @@ def condition_warnings(rules: Sequence[Rule], kind: EnvironmentKind) -> Iterator
             yield f"rules[{position}]: {sentence}"
 
 
+def label_warnings(rules: Sequence[Rule]) -> Iterator[str]:
+    """Yield a sentence for each of these rules, which were checked, of which a preview knows more than it knew then: it
+    reads labels, which come after the events. It begins with `rules[n]`.
+    """
+    for position, rule in enumerate(rules):
+        if not compile_once(rule.condition).names.isdisjoint(("labels.visitor", "labels.account")):
+            yield f"rules[{position}] reads labels as they are now: when an event arrived, later ones were not known"
+
+
 def unsavable(rules: Sequence[Rule], lists: ListPrefixes) -> list[str]:
     """Return the names of saved rules that could not be saved again: an earlier version took them (decisions 13.4)."""
     budget = _Budget(lists)

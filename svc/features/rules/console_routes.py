@@ -107,7 +107,7 @@ class EventRulesBody(msgspec.Struct, frozen=True, kw_only=True):
     decision: Annotated[DecisionBody, about("What was decided then; left out where no rule matched.")] | UnsetType = (
         UNSET
     )
-    rules: Annotated[tuple[EventRule, ...], about("In their order, with the lists as they are now.")]
+    rules: Annotated[tuple[EventRule, ...], about("In their order, with lists and labels as they are now.")]
 
 
 class EventRulesQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -203,18 +203,18 @@ async def explain_event(services: Services, call: Call) -> EventRulesBody | Refu
             return Refusal(
                 "event_not_found", explanation="The organization has no such event, or its retention has ended."
             )
-        return _explained(snapshot, number, event, sent(query.rule_id))
+        return _explained(snapshot, number, event, sent(query.rule_id), call.at_ms)
 
     return await services.store.query(read)
 
 
-def _explained(snapshot: Snapshot, number: int, event: Event, wanted: str | None) -> EventRulesBody:
+def _explained(snapshot: Snapshot, number: int, event: Event, wanted: str | None, now_ms: int) -> EventRulesBody:
     kind = kind_of(event.environment)
     ruleset = ruleset_at(snapshot, number, kind, event.occurred_at_ms)
     decision = decision_body(event.verdict.decision)
     if ruleset is None:
         return EventRulesBody(is_in_force=False, decision=decision, rules=())
-    found = explained(snapshot, number, ruleset, event, wanted, MAX_EXPLAINED)
+    found = explained(snapshot, number, ruleset, event, wanted, MAX_EXPLAINED, now_ms)
     return EventRulesBody(
         revision=ruleset.revision,
         saved_at=_saved_at(ruleset),
@@ -321,9 +321,9 @@ ROUTES: tuple[Route, ...] = (
         path="/events/{request_id}/rules",
         summary="Explain the decision of an event",
         description=(
-            "What each rule of the ruleset that was in force then makes of the event, with the lists as they are now: "
-            "the one that decided, and those that would have matched after it, in shadow mode or turned off. Terms "
-            f"are shown for the rule that decided, up to {MAX_EXPLAINED} others that match, and `rule_id`."
+            "What each rule of the ruleset that was in force then makes of the event, with lists and labels as they "
+            "are now: the one that decided, and those that would have matched after it, in shadow mode or turned off. "
+            f"Terms are shown for the rule that decided, up to {MAX_EXPLAINED} others that match, and `rule_id`."
         ),
         handler=explain_event,
         query=EventRulesQuery,

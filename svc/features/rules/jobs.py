@@ -67,16 +67,21 @@ def _mark_has_rules(transaction: Transaction, number: int) -> None:
 
 
 def facts_of(
-    snapshot: Snapshot, owner: Organization, event: Event, visitor_first_s: int | None, account: KnownAccount
+    snapshot: Snapshot,
+    owner: Organization,
+    event: Event,
+    visitor_first_s: int | None,
+    account: KnownAccount,
+    listed_ms: int,
 ) -> Facts:
     """Return the facts about an event of the organization `owner`, whose row is the one in this snapshot, that
     conditions are evaluated on. `visitor_first_s`: since when the visitor is known (Unix seconds); `account`: what is
-    known of its account.
+    known of its account; `listed_ms`: the time by which entries of lists have expired or not.
     """
     at_s = event.occurred_at_ms // 1000
     ages = Ages(_days(visitor_first_s, at_s), _days(account.first_s, at_s))
     is_relied_on = partial(may_be_trusted, event=event, is_verified=account.is_verified)
-    in_list = AskedLists(snapshot, owner, partial(listed_value, event), event.occurred_at_ms, is_relied_on)
+    in_list = AskedLists(snapshot, owner, partial(listed_value, event), listed_ms, is_relied_on)
     return Facts(event, ages, in_list, in_list.any_of, _asked_once(partial(_labels, snapshot, owner.number, event)))
 
 
@@ -109,7 +114,8 @@ def _asked_once(question: Callable[[Q], A]) -> Callable[[Q], A]:
 
 def _labels(snapshot: Snapshot, number: int, event: Event, subject: Literal["visitor", "account"]) -> Sequence[str]:
     subject_id = event.verdict.visitor_id if subject == "visitor" else event.account_id
-    return labels_of(snapshot, number, kind_of(event.environment), subject, subject_id).names
+    counts = labels_of(snapshot, number, kind_of(event.environment), subject, subject_id)
+    return (counts if event.label is None else counts.adding(event.label, -1)).names
 
 
 def decide_event(snapshot: Snapshot, owner: Organization, facts: Facts) -> Decided:
@@ -119,14 +125,14 @@ def decide_event(snapshot: Snapshot, owner: Organization, facts: Facts) -> Decid
     return evaluate(ruleset_in_force(snapshot, owner.number, kind_of(facts.event.environment)).prepared, facts)
 
 
-def decide_by(snapshot: Snapshot, owner: Organization, tried: Prepared, event: Event) -> Decided:
+def decide_by(snapshot: Snapshot, owner: Organization, tried: Prepared, event: Event, now_ms: int) -> Decided:
     """Return the decision that rules would make now on a stored event; `owner` as of `facts_of`."""
-    return evaluate(tried, facts_now(snapshot, owner, event))
+    return evaluate(tried, facts_now(snapshot, owner, event, now_ms))
 
 
-def facts_now(snapshot: Snapshot, owner: Organization, event: Event) -> Facts:
-    """Return the facts of a stored event, with its velocity and the lists as they are now; a visitor that was deleted
-    meanwhile contributes none. `owner` as of `facts_of`.
+def facts_now(snapshot: Snapshot, owner: Organization, event: Event, now_ms: int) -> Facts:
+    """Return the facts of a stored event, with its velocity, and with the lists and the labels of other events as they
+    are now; a visitor that was deleted meanwhile contributes none. `owner` as of `facts_of`.
     """
     number = owner.number
     visitor = snapshot.get(VISITOR_IDS, number, event.verdict.visitor_id.encode())
@@ -136,7 +142,7 @@ def facts_now(snapshot: Snapshot, owner: Organization, event: Event) -> Facts:
     if event.account_id is not None:
         record = read_account(snapshot, number, event.environment, event.account_id)
     first_s = None if found is None else found.first_seen_s
-    return facts_of(snapshot, owner, event, first_s, known_account(record, visitor, at_s))
+    return facts_of(snapshot, owner, event, first_s, known_account(record, visitor, at_s), now_ms)
 
 
 class ExplainedRule(NamedTuple):
@@ -150,13 +156,13 @@ class ExplainedRule(NamedTuple):
 
 
 def explained(
-    snapshot: Snapshot, number: int, ruleset: Ruleset, event: Event, wanted: str | None, most: int
+    snapshot: Snapshot, number: int, ruleset: Ruleset, event: Event, wanted: str | None, most: int, now_ms: int
 ) -> list[ExplainedRule]:
     """Return the result of each rule of a ruleset, including rules that are off, for a stored event. Terms are included
     for the rule with the id `wanted`, for the rule that decided, and for the first `most` others that match. Blocks the
     loop for some milliseconds.
     """
-    facts = facts_now(snapshot, organization(snapshot, number), event)
+    facts = facts_now(snapshot, organization(snapshot, number), event, now_ms)
     decided = None if event.verdict.decision is None else event.verdict.decision.rule_id
     found: list[ExplainedRule] = []
     for rule in ruleset.rules:

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from svc.features.accounts.queries import environments_of
 from svc.features.events.routes import newest_positions
 from svc.features.lists.standing import ruleset_warnings
-from svc.features.rules.checking import condition_warnings
+from svc.features.rules.checking import condition_warnings, label_warnings
 from svc.features.rules.jobs import SAVED_SINCE, checked_drafts, checked_rules, decide_by, ruleset_in_force, save_rules
 from svc.features.rules.language.conditions import compile_once, is_valid, known
 from svc.features.rules.ruleset import MAX_RULES, Decided, Prepared, Rule, RuleMode, Ruleset, prepared
@@ -174,7 +174,7 @@ class RulesPreview(msgspec.Struct, frozen=True, kw_only=True):
     after: Annotated[dict[str, int], about("The same by these rules.", {"review": 1, "none": 8})]
     warnings: Annotated[
         tuple[str, ...] | UnsetType,
-        about("Rules that match every event, and literals that no event can have, in words.", _A_WARNING),
+        about("In words: rules that match every event or read labels, literals that no event can have.", _A_WARNING),
     ] = UNSET
 
 
@@ -255,9 +255,9 @@ async def compile_rules(services: Services, number: int, rules: Sequence[Rule], 
 
 
 async def preview_rules(services: Services, call: Call) -> RulesPreview | Refusal:
-    """`POST .../rules/preview`: the results that the newest 10,000 events would have had, with their stored velocity
-    and the lists as they are now. Refused as a save is; `429` while another long read of the organization runs, and
-    after much work.
+    """`POST .../rules/preview`: the results that the newest 10,000 events would have had, with their stored velocity,
+    and lists and labels as they are now. Refused as a save is; `429` while another long read of the organization runs,
+    and after much work.
     """
     query: RulesQuery = call.query
     body: PreviewBody = call.body
@@ -275,7 +275,7 @@ async def preview_rules(services: Services, call: Call) -> RulesPreview | Refusa
         )
         services.limits.work_refusal(number, EVENT_WORK * len(places), call.at_ms)
         tried = Ruleset(revision=0, rules=tuple(rules))
-        tally = await _tally(services, number, prepared(rules, compile_once), places)
+        tally = await _tally(services, call, prepared(rules, compile_once), places)
     return _previewed(tally, body.rules, tried, kind)
 
 
@@ -318,9 +318,9 @@ class _Tally:
             self.reasons.setdefault(rule_id, reason)
 
 
-async def _tally(services: Services, number: int, tried: Prepared, places: Sequence[EventPosition]) -> _Tally:
+async def _tally(services: Services, call: Call, tried: Prepared, places: Sequence[EventPosition]) -> _Tally:
     tally = _Tally()
-    decided = partial(_decided, number, tried)
+    decided = partial(_decided, call.organization.number, call.at_ms, tried)
     async with aclosing(in_slices(services.world, services.store, places, decided)) as slices:
         async for found in slices:
             for each in found:
@@ -330,18 +330,19 @@ async def _tally(services: Services, number: int, tried: Prepared, places: Seque
 
 
 def _decided(
-    number: int, tried: Prepared, snapshot: Snapshot, places: Sequence[EventPosition]
+    number: int, now_ms: int, tried: Prepared, snapshot: Snapshot, places: Sequence[EventPosition]
 ) -> Iterator[tuple[UUID, Event, Decided] | None]:
     """Yield what the rules decide about each of these events; `None` for one that is gone."""
     owner = organization(snapshot, number)
+    decided = partial(decide_by, snapshot, owner, tried, now_ms=now_ms)
     for each in events.read_each(snapshot, places):
-        yield None if each is None else (each.request_id, each.event, decide_by(snapshot, owner, tried, each.event))
+        yield None if each is None else (each.request_id, each.event, decided(each.event))
 
 
 def _previewed(tally: _Tally, sent_rules: Sequence[RuleFields], tried: Ruleset, kind: EnvironmentKind) -> RulesPreview:
     rules = tried.rules
     everything = [at for at, rule in enumerate(rules) if 0 < tally.looked_at == tally.matches[rule.id]]
-    warnings = [f"rules[{at}] matches every event" for at in everything]
+    warnings = [*(f"rules[{at}] matches every event" for at in everything), *label_warnings(rules)]
     return RulesPreview(
         events=tally.looked_at,
         rules=tuple(
@@ -436,8 +437,8 @@ ROUTES: tuple[Route, ...] = (
         tag="Management: rules",
         summary="Try rules on the newest events",
         description=(
-            "On the newest 10,000 events of that kind of environment, with their stored velocity and the lists as they "
-            "are now. Refused as saving the rules would be."
+            "On the newest 10,000 events of that kind of environment, with their stored velocity, and lists and labels "
+            "as they are now. Refused as saving the rules would be."
         ),
         handler=preview_rules,
         kinds=("management",),

@@ -3333,7 +3333,7 @@ public final class Types {
       return mapAt("after", Body::integerOf);
     }
 
-    /** Rules that match every event, and literals that no event can have, in words. */
+    /** In words: rules that match every event or read labels, literals that no event can have. */
     public List<String> warnings() {
       return listAt("warnings", Body::textOf);
     }

@@ -29,6 +29,8 @@ from tests.support.live import live_service, report
 
 pytestmark = pytest.mark.slow
 PROJECT = Path(__file__).parents[1] / "examples" / "dbt"
+ZONES = ("Etc/GMT+12", "Etc/GMT-14")
+"""At any moment one of them has another day than UTC."""
 MODELS = ("events", "visitors", "accounts_by_day")
 COLUMNS = ("visitor_id", "account_id", "tag", "label", "label_reason", "suspect_score", "suspect_level", "ip_address")
 
@@ -112,10 +114,11 @@ def assert_as_the_api_has_it(ask: Any, rows: dict[str, dict[str, Any]]) -> None:
     assert {(who, str(day)): n for who, day, n in ask("select account_id, day, events from accounts_by_day")} == days
 
 
-def test_the_models_say_what_the_api_says(shop: Shop):
+@pytest.mark.parametrize("zone", ZONES)
+def test_the_models_say_what_the_api_says_in_any_time_zone(shop: Shop, zone: str):
     duckdb = pytest.importorskip("duckdb")
     database = duckdb.connect()
-    database.execute("set TimeZone = 'UTC'")
+    database.execute(f"set TimeZone = '{zone}'")
     for name in MODELS:
         database.execute(f"create table {name} as {compiled(f'models/{name}', 'changes', shop.folder)}")
     assert_as_the_api_has_it(lambda sql: database.execute(sql).fetchall(), shop.rows)
@@ -130,7 +133,7 @@ def test_dbt_builds_the_models_and_its_tests_pass(shop: Shop, tmp_path: Path):
     project = shutil.copytree(
         PROJECT, tmp_path / "project", ignore=shutil.ignore_patterns("target", "logs", "*.duckdb")
     )
-    given = {"SVC_CHANGES": str(shop.folder), "SVC_DBT_DATABASE": str(tmp_path / "svc.duckdb"), "TZ": "UTC"}
+    given = {"SVC_CHANGES": str(shop.folder), "SVC_DBT_DATABASE": str(tmp_path / "svc.duckdb"), "TZ": ZONES[0]}
     switched_off = {"DBT_SEND_ANONYMOUS_USAGE_STATS": "false", "DO_NOT_TRACK": "1"}
     done = subprocess.run(
         ["dbt", "--no-version-check", "build", "--project-dir", str(project), "--profiles-dir", str(project)],

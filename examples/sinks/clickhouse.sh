@@ -7,11 +7,11 @@ org=$1 url=$2 folder=$3
 exec 9> "$folder/lock"
 flock -n 9 || exit 0
 insert() { curl -sS --fail-with-body "$url/?$1" --data-binary "$2"; }
-insert "" 'create table if not exists svc_events (
-  request_id String, occurred_at DateTime, visitor_id Nullable(String), account_id Nullable(String), action Nullable(String),
+insert "" "create table if not exists svc_events (
+  request_id String, occurred_at DateTime('UTC'), visitor_id Nullable(String), account_id Nullable(String), action Nullable(String),
   tag Nullable(String), label Nullable(String), label_reason Nullable(String), suspect_score Nullable(UInt16),
   suspect_level Nullable(String), ip_address Nullable(String), country_code Nullable(String), error Nullable(String), erased UInt8
-) engine = ReplacingMergeTree order by request_id'
+) engine = ReplacingMergeTree order by request_id"
 rm -f "$folder/next"
 [ ! -e "$folder/cursor" ] || cp "$folder/cursor" "$folder/next"
 svc events tail "$org" --environment "${ENVIRONMENT:-production}" --changes --since 400d --cursor-file "$folder/next" --no-follow --json > "$folder/lines"

@@ -229,7 +229,7 @@ def test_a_month_without_lines_keeps_the_balance_of_its_time(run: Run, tmp_path:
     for month, opening, closing in (*months, ("2021-02", "-0.0035", "-0.0035")):
         told = run("org", "statement", org, "--month", month, "--json").json
         assert (told["opening_balance_usd"], told["closing_balance_usd"]) == (opening, closing)
-    for month in ("2020", "2020-13", "January"):
+    for month in ("2020", "2020-13", "January", "1969-12", "0001-01", "9999-12"):
         run("org", "statement", org, "--month", month).assert_usage()
     run("org", "statement", org).assert_usage()
     run("org", "statement", "org_x", "--month", "2026-01").assert_refused("org_x")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import MAXYEAR, UTC, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -19,13 +19,21 @@ from svc.kernel.values.struct_fields import named
 from svc.kernel.values.timestamps import iso_day, timestamp, unix_ms
 
 _DAY_COLUMNS = ("date", "identifiable", "unidentifiable", "free", "charged_usd", "credit_usd", "balance_usd")
+_EPOCH_YEAR = 1970
+
+
+def _in_range(_: click.Context, __: click.Parameter, month: datetime) -> datetime:
+    """Return a month that the ledger may have days of, and after which there is another one."""
+    if not _EPOCH_YEAR <= month.year < MAXYEAR:
+        raise click.BadParameter(f"the year is from {_EPOCH_YEAR} to {MAXYEAR - 1}")
+    return month
 
 
 @click.command(
     cls=OrganizationCommand,
     epilog=examples("svc org statement ORG --month 2026-01", "svc org statement ORG --month 2026-01 --json"),
 )
-@click.option("--month", type=click.DateTime(["%Y-%m"]), required=True, help="YYYY-MM, in UTC.")
+@click.option("--month", type=click.DateTime(["%Y-%m"]), callback=_in_range, required=True, help="YYYY-MM, in UTC.")
 def statement(operation: Operation, month: datetime) -> None:
     """Show the ledger of a month: days, credit and changes of the billing status."""
     beyond = month.replace(year=month.year + month.month // 12, month=month.month % 12 + 1)

@@ -87,7 +87,9 @@ class CountsBody(msgspec.Struct, frozen=True, kw_only=True):
     new: Annotated[int, about("Of visitors that were not known.", 900)]
     returning: Annotated[int, about("Of visitors that were recognized.", 580)]
     unidentifiable: Annotated[int, about("Of visitors that cannot be recognized.", 20)]
-    amount_micros: Annotated[int, about("Charged, in millionths of a US dollar.", 4450000)]
+    amount_micros: Annotated[
+        int, about("What they cost, in millionths of a US dollar; the account has what was charged.", 4450000)
+    ]
     scores: Annotated[
         tuple[Annotated[tuple[int, ...], Meta(min_length=2, max_length=2)], ...],
         about(

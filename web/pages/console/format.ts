@@ -16,10 +16,10 @@ export const upTo64 = (value: number): string => (value >= 64 ? "64+" : String(v
 export const share = (part: number, all: number): string =>
   all === 0 ? "0 %" : part > 0 && part * 2000 < all ? "< 0.1 %" : `${((100 * part) / all).toFixed(part > 0 && part * 10 < all ? 1 : 0)} %`;
 
-/** Millionths of a dollar: cents where they say it all of what stands together. */
+/** Millionths of a dollar, exact: cents where they say it all of what stands together. */
 export function money(micros: number, beside = [micros]): string {
   const digits = beside.every((one) => one % 10_000 === 0) ? 2 : 4;
-  const amount = (Math.abs(micros) / 1e6).toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  const amount = (Math.abs(micros) / 1e6).toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: 6 });
   return `${micros < 0 ? "−" : ""}$${amount}`;
 }
 

@@ -19,7 +19,8 @@ describe("values for people", () => {
     expect([share(1, 2), share(1, 100), share(0, 100), share(0, 0), share(1, 2000), share(1, 2001)]).toEqual(["50 %", "1.0 %", "0 %", "0 %", "0.1 %", "< 0.1 %"]);
   });
 
-  it("shows money to the cent, and finer where it must", () => {
+  it("shows money to the cent, and finer where it must, never rounded", () => {
+    expect([money(450), money(12_345_678), money(999_999_251_178)]).toEqual(["$0.00045", "$12.345678", "$999,999.251178"]);
     expect(money(360_000, [360_000, 384_000])).toBe("$0.3600");
     expect([money(10_000_000), money(3_000), money(-1_234_500_000), money(0)]).toEqual(["$10.00", "$0.0030", "−$1,234.50", "$0.00"]);
   });

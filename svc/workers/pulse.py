@@ -129,7 +129,8 @@ class HangWatch:
         said, armed_at_s = False, elapsed_s()
         while not self._is_over.wait(self._look_s):
             if self._may_arm(armed_at_s):
-                faulthandler.dump_traceback_later(self._hang_s, file=_STANDARD_ERROR)
+                with suppress(RuntimeError):  # there is no memory for another thread
+                    faulthandler.dump_traceback_later(self._hang_s, file=_STANDARD_ERROR)
                 armed_at_s = elapsed_s()
             silent_s = self._world.elapsed_s() - self._beaten_at_s
             hangs = silent_s > self._hang_s

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -80,9 +84,58 @@ def test_the_stack_of_a_hung_loop_is_logged_once_for_each_hang(logged: list[dict
         ("the event loop hangs", HANG_S + 1),
         ("the event loop hangs", HANG_S + 5),
     ]
-    assert any(line.endswith(" hang") for line in logged[0]["stack"])
+    assert any(line.endswith(" hang") for line in logged[0]["stack"].splitlines())
 
 
 def test_a_loop_that_is_late_but_does_not_hang_logs_nothing(logged: list[dict[str, Any]]):
     trio.run(hang_for, [HANG_S - 1, HANG_S - 1])
     assert logged == []
+
+
+HOLDS_THE_GIL = """
+import ctypes, sys, trio
+from svc.command.logs import set_up_logging
+from svc.workers.pulse import HangWatch
+from svc.world import World
+
+async def main():
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(HangWatch(World.real(), hang_s=0.3, look_s=0.01).run)
+        for _ in range(2):
+            await trio.sleep(0.1)
+            ctypes.PyDLL(None).usleep(600_000)
+        await trio.sleep(0.1)
+        nursery.cancel_scope.cancel()
+    print("went on", flush=True)
+
+set_up_logging(sys.argv[1])
+trio.run(main)
+"""
+
+
+@pytest.mark.slow
+def test_a_call_into_c_that_holds_the_gil_is_told_while_it_hangs_and_each_time():
+    """As a page fault on a disk that does not respond."""
+    command = [sys.executable, "-c", HOLDS_THE_GIL, "console"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    stacks = done.stderr.split("Timeout (0:00:00.3")[1:]
+    assert [" in main\n" in each for each in stacks] == [True, True]
+    assert "Exception in thread" not in done.stderr, "the watch goes on"
+
+
+@pytest.mark.slow
+def test_nobody_waits_for_stacks_that_nobody_reads():
+    reads, writes = os.pipe()
+    os.set_blocking(writes, False)
+    with suppress(BlockingIOError):
+        while True:
+            os.write(writes, bytes(4096))
+    os.set_blocking(writes, True)
+    command = [sys.executable, "-c", HOLDS_THE_GIL, "json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=writes) as process:
+        os.close(writes)
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"went on\n"
+        with os.fdopen(reads, "rb") as log:
+            assert b"Timeout (0:00:00.3" in log.read()
+    assert process.returncode == 0

@@ -8,8 +8,10 @@ What may live here: the memory, what is read from it, that thread, and the datag
 
 from __future__ import annotations
 
+import faulthandler
 import mmap
 import os
+import select
 import socket
 import sys
 import threading
@@ -19,7 +21,7 @@ from contextlib import suppress
 import structlog
 import trio
 
-from svc.world import World
+from svc.world import World, elapsed_s
 
 SILENT_S = 6.0
 """A worker whose loop has not run for so long has died or hangs: its commit is not known to be under way."""
@@ -95,12 +97,14 @@ log = structlog.get_logger()
 LOOK_S = 1.0
 HANG_S = 10.0
 """A loop that has not run for so long hangs."""
+_STANDARD_ERROR = 2
 
 
 class HangWatch:
     """Logs the stack of an event loop that hangs, before the process is replaced and the stack is lost. The loop is
-    that of the thread that creates the object. A separate thread checks every second. It needs the GIL: a call into C
-    that holds the GIL is not logged, but the process is still replaced.
+    that of the thread that creates the object. A separate thread checks every second. It needs the GIL, which a call
+    into C may hold: LMDB does where it takes a reader slot and the disk does not respond. `faulthandler` needs none: it
+    writes the stacks of all threads to standard error, behind a line `Timeout`, once this thread has not run either.
     """
 
     def __init__(self, world: World, hang_s: float = HANG_S, look_s: float = LOOK_S) -> None:
@@ -122,18 +126,37 @@ class HangWatch:
             thread.join()
 
     def _look(self) -> None:
-        said = False
+        said, armed_at_s = False, elapsed_s()
         while not self._is_over.wait(self._look_s):
+            if self._may_arm(armed_at_s):
+                with suppress(RuntimeError):  # there is no memory for another thread
+                    faulthandler.dump_traceback_later(self._hang_s, file=_STANDARD_ERROR)
+                armed_at_s = elapsed_s()
             silent_s = self._world.elapsed_s() - self._beaten_at_s
             hangs = silent_s > self._hang_s
             if hangs and not said:
                 log.critical("the event loop hangs", seconds=round(silent_s, 1), stack=self._stack())
             said = hangs
+        if self._may_arm(armed_at_s):
+            faulthandler.cancel_dump_traceback_later()
 
-    def _stack(self) -> list[str]:
-        """Return the stack, innermost first, as `file:line function`."""
+    def _may_arm(self, armed_at_s: float) -> bool:
+        """Return whether the time of the dump may be set anew. That waits, with the GIL, for stacks that are being
+        written: not while nobody reads the log.
+        """
+        return elapsed_s() - armed_at_s < self._hang_s or _takes_output(_STANDARD_ERROR)
+
+    def _stack(self) -> str:
+        """Return the stack, innermost first, as lines `file:line function`: a text, as what logs for people expects."""
         frame = sys._current_frames().get(self._loop)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  documented
-        return [f"{at.filename}:{at.lineno} {at.name}" for at in reversed(traceback.extract_stack(frame))]
+        return "\n".join(f"{at.filename}:{at.lineno} {at.name}" for at in reversed(traceback.extract_stack(frame)))
+
+
+def _takes_output(descriptor: int) -> bool:
+    """Return whether a write to the descriptor would not block."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLOUT)
+    return bool(poll.poll(0))
 
 
 def notify(state: str) -> None:

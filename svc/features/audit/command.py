@@ -26,7 +26,7 @@ _COLUMNS = ("at", "organization", "actor", "from", "action", "subject", "change"
 @click.option("--since", "since_ms", type=TimestampType(), default=0, metavar="T", help="From this time on.")
 @click.option("--until", "until_ms", type=TimestampType(), default=BEYOND_MS, metavar="T", help="Before this time.")
 @click.option("--action", metavar="A", help="An operation id or a command: issueSdkKey, 'svc key issue'.")
-@click.option("--actor", metavar="WHO", help="Id or name of a management key, or a user of this machine.")
+@click.option("--actor", metavar="WHO", help="Id or name of a management key or member, or a user of this machine.")
 @click.option("--limit", type=click.IntRange(1, 100_000), default=50, show_default=True, help="Maximum number.")
 @data_option
 @json_option
@@ -42,8 +42,8 @@ def audit(
 ) -> None:
     """Show who changed what, when and from where, newest first, also while the service runs.
 
-    Every change by a management key or by a command of this program is here for 400 days. Refused requests and
-    secrets are not recorded. Times are RFC 3339 (2026-01-05T10:00:00Z), or how long ago: 30m, 24h, 7d, 2w.
+    Every change by a management key, a member or a command of this program is here for 400 days. Refused requests
+    and secrets are not recorded. Times are RFC 3339 (2026-01-05T10:00:00Z), or how long ago: 30m, 24h, 7d, 2w.
     """
     if since_ms >= until_ms:
         raise click.UsageError("--until is not after --since")
@@ -69,7 +69,7 @@ def audit(
 
 def _row(snapshot: Snapshot, found: AuditMatch) -> dict[str, Any]:
     record = found.record
-    over_http = record.actor.kind == "management_key"
+    over_http = record.actor.kind != "command_line"
     return {
         "id": str(found.id),
         "at": timestamp(record.at_ms),
@@ -84,9 +84,9 @@ def _row(snapshot: Snapshot, found: AuditMatch) -> dict[str, Any]:
 
 
 def _actor(actor: Actor) -> dict[str, Any]:
-    if actor.kind == "management_key":
-        return {"kind": actor.kind, "id": actor.id, "name": actor.name, "role": actor.role}
-    return {"kind": actor.kind, "id": actor.id, "sudo_user": actor.name}
+    if actor.kind == "command_line":
+        return {"kind": actor.kind, "id": actor.id, "sudo_user": actor.name}
+    return {"kind": actor.kind, "id": actor.id, "name": actor.name, "role": actor.role}
 
 
 def _line(row: dict[str, Any]) -> dict[str, Any]:

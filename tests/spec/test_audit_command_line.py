@@ -23,8 +23,8 @@ from svc.kernel.values.timestamps import timestamp
 from svc.world import World
 from tests.spec.automation import Automation
 from tests.spec.commands import ROOT, Run, place_of, run_beside
-from tests.spec.console_browser import Browser
-from tests.spec.people import INVITATIONS, PASSWORD
+from tests.spec.console_browser import SESSION, Browser
+from tests.spec.people import INVITATIONS, PASSWORD, came_in
 from tests.spec.responses import TIMESTAMP
 from tests.spec.test_webhook_recovery import ENDPOINT, LONG_AGO, failed_at
 from tests.support.live import Live, live_service, report
@@ -399,6 +399,12 @@ async def test_the_log_is_read_while_the_service_runs(live: Live):
     }
     (found,) = (await run_beside("audit", "--actor", automation.key.id, *beside)).json["records"]
     assert found == over_http
+    browser = await came_in(live, "analyst", name="Ada")
+    member = (await browser("GET", SESSION)).json()["member"]
+    left = await browser("DELETE", SESSION)
+    found, _ = (await run_beside("audit", "--actor", member["id"], *beside)).json["records"]
+    assert found["actor"] == {"kind": "member", "id": member["id"], "name": "Ada", "role": "analyst"}
+    assert found["request_id"] == left.headers["x-request-id"]
 
 
 @pytest.mark.slow

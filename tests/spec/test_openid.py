@@ -193,6 +193,7 @@ async def test_who_has_a_mapped_role_comes_in_and_is_a_member_from_then_on(scene
     assert (member["status"], member["has_provider"], member["has_password"]) == ("active", True, False)
     record = records(scene.live)[0].record
     assert (record.action, record.actor.kind, record.actor.id) == ("endOpenId", "member", member["id"])
+    assert record.change == {"email": "ada@shop.example", "role": "admin"}, "whom it made, and with which role"
     pair = base64.b64encode(f"{quote(CLIENT_ID, safe='')}:{quote(CLIENT_SECRET, safe='')}".encode()).decode()
     assert scene.provider.authorization == f"Basic {pair}", "RFC 6749, 2.3.1"
 
@@ -206,6 +207,9 @@ async def test_the_role_follows_the_provider_at_each_sign_in(scene: Scene):
     roles = [(await browser("GET", SESSION)).json()["role"] for browser in (first, second)]
     assert roles == ["analyst", "analyst"]
     assert len(rows(scene.live, MEMBERS)) == 2
+    await scene.sign_in()
+    found = [match.record.change for match in records(scene.live)]
+    assert found[:2] == [{}, {"role": "analyst"}], "the audit log says when a role is another one"
 
 
 @pytest.mark.parametrize("others", [(), ("invited", "suspended")])
@@ -221,13 +225,13 @@ async def test_the_last_admin_stays_one_whatever_the_provider_says(scene: Scene,
     roles = [(await browser("GET", SESSION)).json()["role"] for browser in (first, second)]
     assert roles == ["admin", "admin"]
     kept = {"kept_role": "admin", "mapped_role": "viewer"}
-    assert [record.record.change for record in records(scene.live)[:2]] == [kept, {}]
+    assert records(scene.live)[0].record.change == kept
     (line,) = [line for line in logged if line["event"] == "sign-in by OpenID keeps the role of the last admin"]
     assert kept.items() <= line.items()
     add_member(scene.live, "admin", status="active")
     third, _ = await scene.sign_in()
     assert (await third("GET", SESSION)).json()["role"] == "viewer", "there is another one now"
-    assert records(scene.live)[0].record.change == {}
+    assert records(scene.live)[0].record.change == {"role": "viewer"}
 
 
 @pytest.mark.parametrize("groups", [None, [], ["others"], "svc-admin", {"svc-admins": True}, [["svc-admins"]], 7])
@@ -619,6 +623,7 @@ async def test_an_invited_member_is_known_by_an_address_that_the_provider_has_ch
     assert outcome(response) == ""
     session = (await browser("GET", SESSION)).json()
     assert (session["member"]["id"], session["role"]) == (invited.id, "admin")
+    assert records(scene.live)[0].record.change == {"email": invited.email, "role": "admin"}, "by what it is this one"
     scene.provider.claims = {"sub": "another"}
     _, response = await scene.sign_in()
     assert outcome(response) == "refused", "it is another person by now"

@@ -9,6 +9,7 @@ are redirects to the page of the console, which says what went wrong; the reason
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, NamedTuple, cast
 
@@ -102,6 +103,8 @@ class Admitted(NamedTuple):
     """As it will be stored."""
     mapped: Role
     """The role that the provider gives. The member has another one where it is the last active admin."""
+    before: Member | None
+    """As it was; `None` for one whom this sign-in makes."""
 
     @property
     def id(self) -> str:
@@ -112,6 +115,16 @@ class Admitted(NamedTuple):
     def kept(self) -> dict[str, Role]:
         """Return what log and audit say where the role was kept; empty where it was not."""
         return {} if self.mapped == self.member.role else {"kept_role": self.member.role, "mapped_role": self.mapped}
+
+    @property
+    def changed(self) -> Mapping[str, str]:
+        """Return what the audit log says: the address by which a person comes in by the provider for the first time,
+        the role where it is a new one, and that it was kept.
+        """
+        before, now = self.before, self.member
+        if before is None or before.subject is None:
+            return {"email": now.email, "role": now.role, **self.kept}
+        return self.kept if before.role == now.role else {"role": now.role}
 
 
 class OpenIdSignIn(NamedTuple):
@@ -252,20 +265,19 @@ def _admit_member(
     organization without an active admin (decisions 15.2). An invited member is known by its address where the provider
     has verified that; anyone else by the provider's subject alone.
     """
-    member = member_of_subject(snapshot, number, identity.subject)
-    if member is None:
-        member = member_with(snapshot, number, identity.email)
-        if member is not None and (member.subject is not None or not identity.is_email_verified):
-            return _no(f"{member.id} has this address, and the provider does not say that it is the same person")
-    if member is None:
-        member = Member(
-            id=new_id,
-            email=identity.email,
-            name=identity.name,
-            role=identity.role,
-            status="active",
-            created_at_ms=now_ms,
-        )
+    before = member_of_subject(snapshot, number, identity.subject)
+    if before is None:
+        before = member_with(snapshot, number, identity.email)
+        if before is not None and (before.subject is not None or not identity.is_email_verified):
+            return _no(f"{before.id} has this address, and the provider does not say that it is the same person")
+    member = before or Member(
+        id=new_id,
+        email=identity.email,
+        name=identity.name,
+        role=identity.role,
+        status="active",
+        created_at_ms=now_ms,
+    )
     if member.status == "suspended":
         return _no(f"{member.id} is suspended")
     # An attempt that a clock far ahead began is over, too.
@@ -283,7 +295,7 @@ def _admit_member(
         attempts=(*recent, this),
         last_signed_in_at_ms=now_ms,
     )
-    return Admitted(signed_in, identity.role)
+    return Admitted(signed_in, identity.role, before)
 
 
 def _no(reason: str) -> Refusal:
@@ -338,6 +350,6 @@ ROUTES: tuple[Route, ...] = (
         ),
         handler=end,
         query=CallbackQuery,
-        audited=Audited(outcome="kept"),
+        audited=Audited(outcome="changed"),
     ),
 )

@@ -29,9 +29,9 @@ from svc.command.output import (
     json_option,
     settings,
     show_json,
-    standard_output,
 )
 from svc.features.events.change_jobs import change_event
+from svc.features.exports.event_files import output_file
 from svc.features.identification.routes import IDENTIFY, read_submission, submit
 from svc.features.organizations.command import create_organization
 from svc.http.callers.caller import Caller
@@ -92,7 +92,9 @@ _encoder = msgspec.json.Encoder()
     )
 )
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
-@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Where to write the lines.")
+@click.option(
+    "--output", type=click.Path(dir_okay=False, path_type=Path), help="Where to write the lines, readable by you alone."
+)
 @click.option(
     "--weights",
     "weights_file",
@@ -414,12 +416,9 @@ def _call(service: Service, clock: VirtualClock, key: ApiKey, organization: Orga
 
 @contextmanager
 def _writer(output: Path | None, *, quiet: bool) -> Generator[Callable[[bytes], Any]]:
-    """Yield what writes the lines: to the output if one is named, nowhere with `quiet`, else to standard output."""
-    if output is not None:
-        with output.open("wb") as file:
-            yield file.write
-    elif quiet:
+    """Yield what writes the lines: as an export if an output is named, nowhere with `quiet`, else to the screen."""
+    if output is None and quiet:
         yield lambda _: None
-    else:
-        yield standard_output()
-        sys.stdout.buffer.flush()
+        return
+    with output_file(output) as write:
+        yield write

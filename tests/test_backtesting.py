@@ -107,6 +107,7 @@ def test_weights_are_compared_with_the_defaults(svc: Program, exported: Exported
 def test_two_runs_are_compared_with_direction_signal_and_examples(svc: Program, exported: Exported):
     first = exported.folder / "first.jsonl"
     svc("replay", str(exported.file), "--output", str(first))
+    assert first.stat().st_mode & 0o777 == 0o600, "it has what an export has"
     file = exported.weights({"platforms": [whole_weights(automation=0)]})
     compared = ("replay", str(exported.file), "--weights", file, "--compare", str(first))
     found = svc.json(*compared, "--examples", "1")["comparison"]

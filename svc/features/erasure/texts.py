@@ -87,7 +87,7 @@ def _continue(transaction: Transaction, number: int, stem: tuple[int, int]) -> b
 def _erase(
     transaction: Transaction, table: Table[Any], raw: bytes, stored: bytes, subject: Subject, subject_id: str
 ) -> int:
-    """Take the id out of a row; return how many rows were written."""
+    """Take the id out of a row; return how many rows that took beside the first look."""
     try:
         row: ListEntry | Note | View | Proposal | Review = table.decode(raw, stored)
     except CorruptionError:

@@ -20,6 +20,7 @@ from svc.features.checks.verification import Verification
 from svc.features.erasure.tables import TEXT_ERASURES
 from svc.features.inspection import inspection
 from svc.features.inspection.inspection import read_key
+from svc.features.inspection.showing import WRITTEN
 from svc.features.tables import TABLES
 from svc.features.webhooks.records import DeliveryKey, WebhookEvent
 from svc.features.webhooks.refused import Refusals
@@ -164,6 +165,17 @@ def test_no_secret_is_shown_and_submitted_data_only_on_request(run: Run, toured:
     assert [word for word in SENT if word not in asked] == []
     assert "81.2.69.161" in asked
     assert "81.2.69.161" not in plain
+    assert {name for name, _ in written(asked)} == WRITTEN
+    assert {value for _, value in written(plain)} == {"(withheld)"}
+
+
+def written(out: str) -> list[tuple[str, Any]]:
+    """Fields and parts of keys with something that people wrote, as they are shown."""
+    found: list[tuple[str, Any]] = []
+    for line in map(json.loads, out.splitlines()):
+        for fields in (line["key"], line["value"], line["value"].get("actor") or {}):
+            found += [(name, value) for name, value in fields.items() if name in WRITTEN and value]
+    return found
 
 
 @pytest.mark.slow

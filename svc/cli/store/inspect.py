@@ -79,7 +79,7 @@ def source_options(command: F) -> F:
 
 def row_options(command: F) -> F:
     """Add `--payload` and `--json`, passed on as `payload` and `as_json`."""
-    payload = "Show reports, webhook bodies, tags and addresses as well: personal data."
+    payload = "Show reports, webhook bodies, tags, addresses, notes and list entries as well: personal data."
     return json_lines_option(click.option("--payload", is_flag=True, help=payload)(command))
 
 
@@ -87,7 +87,8 @@ def row_options(command: F) -> F:
 def inspect() -> None:
     """Look into a store, on a running service or in a snapshot. Nothing is written.
 
-    Corrupt rows are shown with their keys, key digests are shortened, and data sent by devices needs --payload.
+    Corrupt rows are shown with their keys, key digests are shortened, and what devices sent or people wrote needs
+    --payload.
     """
 
 

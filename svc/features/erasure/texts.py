@@ -87,7 +87,7 @@ def _continue(transaction: Transaction, number: int, stem: tuple[int, int]) -> b
 def _erase(
     transaction: Transaction, table: Table[Any], raw: bytes, stored: bytes, subject: Subject, subject_id: str
 ) -> int:
-    """Mask the id in a row, or delete a view that names it; return how many rows changed."""
+    """Mask the id in a row, or delete a view that names it; return how many rows that took beside the first look."""
     try:
         row: ListEntry | Note | View | Proposal | Review = table.decode(raw, stored)
     except CorruptionError:

@@ -1,8 +1,9 @@
 """How a row of the store is shown to the operator: names for its parts, moments as such, and no secret.
 
-What devices and customers sent is personal data, and shown only where that is asked for. A field is shown by its type
-and by its name: `..._ms` and `..._s` are moments, `..._id` of 16 bytes is a UUID, an `...url` is shown without what may
-let one in, and of those in `table.SENT` nothing is shown. A record that holds what nobody may see has `shown()`.
+What devices and customers sent is personal data, and so is what people wrote; it is shown only where that is asked for.
+A field is shown by its type and by its name: `..._ms` and `..._s` are moments, `..._id` of 16 bytes is a UUID, an
+`...url` is shown without what may let one in, and of those in `table.SENT` and `WRITTEN` nothing is shown. A record
+that holds what nobody may see has `shown()`.
 """
 
 from __future__ import annotations
@@ -25,19 +26,26 @@ from svc.kernel.store.schema.key_parts import DAY, abbreviated, moment, show_uui
 from svc.kernel.store.schema.operation_log import unpack_batch
 from svc.kernel.store.schema.table import SENT
 
+WRITTEN = frozenset({"text", "note", "query", "value", "email", "place"})
+"""Fields of records with words of members, what they put into lists and filters, and who and where they are; `value` is
+also a part of keys.
+"""
 _NO_MOMENTS = ("duration_ms", "_per_s")
 """Ends of names that are lengths and rates."""
 
 
 def shown(row: Row, *, payload: bool) -> dict[str, Any]:
-    """Return a row as JSON values by name. Without `payload`, what devices and customers sent is left out
-    (`tables`).
+    """Return a row as JSON values by name. Without `payload`, what devices and customers sent, and what
+    people wrote, is left out.
     """
     if row.problem is not None:
         return {"table": row.table.name, "key_bytes": show_key_bytes(row.table, row.key), "corrupt": row.problem}
     return {
         "table": row.table.name,
-        "key": show_key(row.table, row.key),
+        "key": {
+            name: WITHHELD if name in WRITTEN and not payload else part
+            for name, part in show_key(row.table, row.key).items()
+        },
         "value": _fields(_value(row), payload=payload),
     }
 
@@ -98,6 +106,8 @@ def _fields(fields: dict[str, Any], *, payload: bool) -> dict[str, Any]:
 def _field(name: str, value: Any, *, payload: bool) -> Any:
     if name in SENT and isinstance(value, bytes | str):  # the `signals` of a verdict are our own
         return _sent(name, value) if payload else WITHHELD
+    if name in WRITTEN and value and not payload:
+        return WITHHELD
     if name.endswith("url") and isinstance(value, str) and not payload:
         return asked({"url": value})["url"]
     if name.endswith("_id") and isinstance(value, bytes) and len(value) == 16:

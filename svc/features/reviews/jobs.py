@@ -286,14 +286,15 @@ def forget_reviews(transaction: Transaction, number: int, subject: Subject, subj
 
 
 def change_note(transaction: Transaction, number: int, review: Review, change: Callable[[str], str]) -> int:
-    """Change what was written whenever a review was closed, also in webhooks; return how many rows were written."""
+    """Change what was written whenever a review was closed, also in webhooks; return how many rows that took."""
     note = None if review.note is None else change(review.note)
     is_changed = note != review.note
     if is_changed:
         transaction.put(REVIEWS, (number, review.raw_id), msgspec.structs.replace(review, note=note))
-    sent = webhook_event_ids(review) if is_changed or review.notified_ms else ()
-    changed = partial(with_note, change=change)
-    return is_changed + sum(change_body(transaction, number, event_id, changed) for event_id in sent)
+    sent = tuple(webhook_event_ids(review)) if is_changed or review.notified_ms else ()
+    for event_id in sent:
+        change_body(transaction, number, event_id, partial(with_note, change=change))
+    return is_changed + len(sent)
 
 
 def add_note(

@@ -408,6 +408,22 @@ describe("the second report", () => {
     expect(server?.received.filter(({ path }) => path !== "/api/v1/identify")).toEqual([]);
   });
 
+  test("leaves no listener behind: a page that identifies at each step would gather them", async () => {
+    await serving(withToken, { status: 202, body: { request_id: REQUEST_ID } });
+    const speech = Object.assign(new EventTarget(), { getVoices: () => [] });
+    vi.stubGlobal("speechSynthesis", speech);
+    const places = [window, speech] as EventTarget[];
+    const named = (calls: unknown[][]): unknown[] => calls.map(([name]) => name).sort();
+    const added = places.map((place) => vi.spyOn(place, "addEventListener"));
+    const removed = places.map((place) => vi.spyOn(place, "removeEventListener"));
+    const client = loaded({ deferred: true });
+    await client.identify();
+    expect(await client.deferredSent()).toBe(true);
+    expect(added.map(({ mock }) => named(mock.calls))).toEqual([["pagehide"], ["voiceschanged"]]);
+    expect(removed.map(({ mock }) => named(mock.calls))).toEqual([["pagehide"], ["voiceschanged"]]);
+    vi.restoreAllMocks();
+  });
+
   test("follows a duplicate that has the whole response", async () => {
     const whole = { ...IDENTIFIED.body, deferred_token: "d1", duplicate: true };
     await serving(refusal(503, "busy"), { status: 200, body: whole }, { status: 202, body: { request_id: REQUEST_ID } });

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import subprocess
@@ -80,6 +81,13 @@ def test_make_clients_puts_the_packages_where_the_guide_installs_them_from(tmp_p
 def test_no_served_file_has_a_name_on_block_lists():
     names = [file.name for file in built().rglob("*")]
     assert not [name for name in names if re.search(r"fingerprint|collect|analytics|track", name)]
+
+
+@pytest.mark.parametrize("page", ["docs/frontend.md", "web/sdk/README.md"])
+def test_the_guides_say_what_a_page_loads(page: str):
+    (said,) = re.findall(r"^(\d+) kB \(gzip\)", (WEB.parent / page).read_text(), re.MULTILINE)
+    script = (built() / "sdk" / "svc.esm.js").read_bytes()
+    assert round(len(gzip.compress(script, 9)) / 1000) == int(said)
 
 
 def test_the_licenses_of_bundled_code_are_included():

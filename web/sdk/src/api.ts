@@ -204,7 +204,7 @@ export interface Timing {
 /** What {@link load} returns. */
 export interface SvcClient {
   /**
-   * Sends the report. Calls at the same time with the same account, action and tag share one request. Rejects with
+   * Sends the report; in a prerendered page, once somebody opens it. Calls at the same time with the same account, action and tag share one request. Rejects with
    * {@link SvcError} only.
    */
   identify(options?: IdentifyOptions): Promise<Identification>;

@@ -48,7 +48,7 @@ export class Client implements SvcClient {
     this.endpoints = new Endpoints(settings.endpoints);
     this.cache = cacheOf(settings);
     listenToPolicy();
-    this.prepared = this.prepare();
+    this.prepared = isMadeAhead() ? null : this.prepare();
   }
 
   // Functions of their own and not of the prototype: `const { identify } = client` works.
@@ -124,6 +124,8 @@ export class Client implements SvcClient {
     const deadline = new Deadline(timeoutMs);
     const cost: Cost = { attempts: 0, networkMs: 0, sentBytes: 0, reportBytes: 0, endpoint: this.endpoints.current };
     try {
+      if (isMadeAhead()) await shown();
+      if (signal.aborted) throw aborted();
       const prepared = this.prepared ?? this.prepare();
       this.prepared = null; // a report is sent once
       const collected = Promise.all([prepared.report, prepared.identity]);
@@ -236,6 +238,11 @@ function joined(flight: Flight, signal?: AbortSignal, tooLate?: Promise<never>):
     void flight.result.then(resolve, reject).then(() => signal?.removeEventListener("abort", onAbort));
   });
 }
+
+/** Browsers make pages ahead of a click that may never come: nobody is there yet, and each identification is billed. */
+const isMadeAhead = (): boolean => (document as Document & { prerendering?: boolean }).prerendering === true;
+const shown = (): Promise<void> =>
+  new Promise((resolve) => document.addEventListener("prerenderingchange", () => resolve(), { once: true }));
 
 export function asSvcError(problem: unknown): SvcError {
   if (problem instanceof SvcError) return problem;

@@ -16,13 +16,21 @@ const PERMISSIONS = [
 ];
 
 /** Resolves when the page has nothing to do, at the latest in a few seconds; at once where it is left. */
-export function idle(): Promise<void> {
+export async function idle(): Promise<void> {
   const quiet = new Promise<void>((resolve) => {
     if ("requestIdleCallback" in window) requestIdleCallback(() => resolve(), { timeout: IDLE_MS });
     else setTimeout(resolve, 50);
   });
-  const left = new Promise<void>((resolve) => addEventListener("pagehide", () => resolve(), { once: true }));
-  return Promise.race([quiet, left]);
+  await Promise.race([quiet, heard(window, "pagehide", quiet)]);
+}
+
+/** Resolves when the event comes; one that does not come before the `end` is not listened for any longer. */
+function heard(target: EventTarget, event: string, end: Promise<unknown>): Promise<void> {
+  return new Promise((resolve) => {
+    const listener = (): void => resolve();
+    target.addEventListener(event, listener, { once: true });
+    void end.then(() => target.removeEventListener(event, listener));
+  });
 }
 
 /** The report, without what the browser refuses. Asks for no permission. */
@@ -61,10 +69,8 @@ async function permissions(): Promise<Record<string, string>> {
 async function voices(): Promise<string[] | undefined> {
   if (!("speechSynthesis" in window)) return undefined;
   if (speechSynthesis.getVoices().length === 0) {
-    await Promise.race([
-      pause(SOURCE_MS / 2),
-      new Promise((resolve) => speechSynthesis.addEventListener("voiceschanged", resolve, { once: true })),
-    ]);
+    const late = pause(SOURCE_MS / 2);
+    await Promise.race([late, heard(speechSynthesis, "voiceschanged", late)]);
   }
   const named = speechSynthesis
     .getVoices()

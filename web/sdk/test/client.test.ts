@@ -181,6 +181,39 @@ describe("a report", () => {
   });
 });
 
+describe("a page that the browser makes ahead of a click", () => {
+  const show = (): void => {
+    Object.assign(document, { prerendering: false });
+    document.dispatchEvent(new Event("prerenderingchange"));
+  };
+
+  beforeEach(() => void Object.assign(document, { prerendering: true }));
+  afterEach(() => void Reflect.deleteProperty(document, "prerendering"));
+
+  test("is identified when somebody opens it; before, nothing is read, stored or sent", async () => {
+    await serving(IDENTIFIED);
+    const client = loaded();
+    const results = [client.identify({ tag: "a" }), client.identify({ tag: "a" }), client.identify({ tag: "b" })];
+    await pause(100);
+    expect([server?.received.length, localStorage.length, document.cookie]).toEqual([0, 0, ""]);
+    show();
+    expect(await Promise.all(results)).toHaveLength(3);
+    expect(server?.received).toHaveLength(2);
+    expect(signals(0)).toHaveProperty("client_token");
+  });
+
+  test("sends nothing where the call was aborted before", async () => {
+    await serving(IDENTIFIED);
+    const stop = new AbortController();
+    const left = loaded().identify({ signal: stop.signal });
+    stop.abort();
+    await expect(left).rejects.toMatchObject({ code: "aborted" });
+    show();
+    await pause(100);
+    expect(server?.received).toHaveLength(0);
+  });
+});
+
 describe("calls at the same time", () => {
   test("share one request for the same tag, and have their own for others", async () => {
     await serving(IDENTIFIED);
@@ -373,6 +406,22 @@ describe("the second report", () => {
     await client.identify();
     expect(await client.deferredSent()).toBe(false);
     expect(server?.received.filter(({ path }) => path !== "/api/v1/identify")).toEqual([]);
+  });
+
+  test("leaves no listener behind: a page that identifies at each step would gather them", async () => {
+    await serving(withToken, { status: 202, body: { request_id: REQUEST_ID } });
+    const speech = Object.assign(new EventTarget(), { getVoices: () => [] });
+    vi.stubGlobal("speechSynthesis", speech);
+    const places = [window, speech] as EventTarget[];
+    const named = (calls: unknown[][]): unknown[] => calls.map(([name]) => name).sort();
+    const added = places.map((place) => vi.spyOn(place, "addEventListener"));
+    const removed = places.map((place) => vi.spyOn(place, "removeEventListener"));
+    const client = loaded({ deferred: true });
+    await client.identify();
+    expect(await client.deferredSent()).toBe(true);
+    expect(added.map(({ mock }) => named(mock.calls))).toEqual([["pagehide"], ["voiceschanged"]]);
+    expect(removed.map(({ mock }) => named(mock.calls))).toEqual([["pagehide"], ["voiceschanged"]]);
+    vi.restoreAllMocks();
   });
 
   test("follows a duplicate that has the whole response", async () => {

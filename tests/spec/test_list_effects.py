@@ -50,6 +50,11 @@ RULESETS: dict[str, tuple[list[dict[str, Any]], str, str]] = {
         "sometimes",
         'Rule "Office" is above rule "Blocked" and may decide allow first.',
     ),
+    "read_beside_other_terms": (
+        [BLOCKED | {"condition": f'"bot" in groups || {ASKED} || tag == "test"'}],
+        "always",
+        "",
+    ),
     "with_more_terms": (
         [BLOCKED | {"condition": f'({ASKED}) && action == "checkout"'}],
         "sometimes",

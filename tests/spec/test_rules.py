@@ -485,7 +485,14 @@ async def test_what_an_earlier_version_saved_and_this_one_cannot_read_fails_alon
         ('environment == "staging"', 'write "production"'),
         ('action == "Sign Up"', "it is not an action"),
         ('origin == "https://shop.example/"', "without a path"),
-        ('velocity.visitor.accounts["30d"] > 64', "counts of velocity end at 64"),
+        ('velocity.visitor.accounts["30d"] > 64', "a count of velocity is 0 to 64"),
+        ('velocity.visitor.accounts["30d"] in [3, 70]', "a count of velocity is 0 to 64"),
+        ("now.getMonth() == 12", "getMonth() is 0 to 11, and January is 0"),
+        ('now.getDayOfWeek("Europe/Paris") in [6, 7]', "getDayOfWeek() is 0 to 6, and Sunday is 0"),
+        ("24 <= now.getHours()", "getHours() is 0 to 23, so that a comparison with 24 is the same for every event"),
+        ("now.getDate() < 1", "getDate() is 1 to 31"),
+        ('os == "windows"', "no event has 'windows' there: write \"Windows\""),
+        ('os in ["Mac OS X", "Windows"]', 'write "macOS"'),
     ],
 )
 async def test_a_literal_that_no_event_can_have_is_saved_and_warned_of(shop: Shop, condition: str, says: str):

@@ -35,10 +35,9 @@ class _Reader(NamedTuple):
     rule: Rule
     lists: frozenset[str]
 
-    @property
-    def is_conditional(self) -> bool:
-        """Return whether its condition may be false of a value that is in one of its lists."""
-        return not known(self.rule.condition).is_any_of_lists
+    def is_conditional(self, name: str) -> bool:
+        """Return whether its condition may be false of a value that is in the list of this name."""
+        return name not in known(self.rule.condition).sufficient_lists
 
 
 def list_effects(ruleset: Ruleset) -> tuple[ListEffect, ...]:
@@ -73,9 +72,9 @@ def _effect(readers: Sequence[_Reader], name: str) -> ListEffect:
             rule = naming[0].rule
             return ListEffect(name, "never", f'Only rule "{rule.name}" reads it, in mode {rule.mode}, {nothing}')
         return ListEffect(name, "never", f"No active rule reads it, {nothing}")
-    reader = next((reader for reader in deciding if not reader.is_conditional), deciding[0])
+    reader = next((reader for reader in deciding if not reader.is_conditional(name)), deciding[0])
     reasons: list[str] = []
-    if reader.is_conditional:
+    if reader.is_conditional(name):
         reasons.append(f'Rule "{reader.rule.name}" decides {action} only if the rest of its condition is true.')
     for above in active[: active.index(reader)]:
         if above.rule.action != action:

@@ -46,6 +46,8 @@ class Condition(NamedTuple):
     """What an evaluation costs at most (`cost.BUDGET`), without the variables and lists that it names."""
     is_any_of_lists: bool = False
     """Whether it asks whether a value is in any of some lists, and nothing else."""
+    sufficient_lists: frozenset[str] = frozenset()
+    """Those of `lists` of which any makes it true, whatever else it asks."""
 
     def ask(self, evaluation: Evaluation) -> bool | str:
         """Return whether it is true of an event; if its evaluation fails, the reason in words. Raises what the
@@ -150,7 +152,9 @@ def _condition(tree: Node) -> Condition:
     tree = readable(tree)
     lists, units = frozenset(_literals("in_list", tree)), units_of(tree)
     evaluate = (compiled_evaluator if units <= COMPILED_UNITS else evaluator)(tree)
-    return Condition(tree, evaluate, variables_in(tree), lists, units, _is_any_of_lists(tree))
+    alternatives = tuple(_alternatives(tree))
+    sufficient = frozenset(each.parts[0].value for each in alternatives if _asks_list(each))
+    return Condition(tree, evaluate, variables_in(tree), lists, units, all(map(_asks_list, alternatives)), sufficient)
 
 
 def variables_in(tree: Node) -> frozenset[str]:
@@ -162,9 +166,16 @@ def variables_in(tree: Node) -> frozenset[str]:
     )
 
 
-def _is_any_of_lists(node: Node) -> bool:
+def _alternatives(node: Node) -> Iterator[Node]:
+    """Yield the parts of which any makes a condition true."""
     if node.kind == "call" and node.name == "_||_":
-        return all(map(_is_any_of_lists, node.parts))
+        for part in node.parts:
+            yield from _alternatives(part)
+    else:
+        yield node
+
+
+def _asks_list(node: Node) -> bool:
     return node.kind == "call" and node.name == "in_list"
 
 

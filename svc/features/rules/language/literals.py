@@ -24,6 +24,7 @@ from svc.features.rules.language.values import EvaluationError, read_duration, r
 from svc.identify.model import LABELS, AnonymityNetwork, DeviceKind, Level, VisitorKind
 from svc.identify.network.timezones import country_codes
 from svc.identify.scoring.signals import CATALOGUE, GROUPS
+from svc.identify.useragent.systems import HINTED_SYSTEMS
 from svc.identify.velocity.counts import ACCOUNT_ID, ACTION, MOST, OTHERS, SUBJECTS, WINDOWS, EnvironmentKind
 from svc.kernel.net.addresses import parse_ip
 from svc.kernel.net.origins import normalize_origin
@@ -258,6 +259,12 @@ def _spelled(called: str, read: Callable[[str], str | None]) -> _Domain:
     return _Domain(called, is_spelled, spelling=read)
 
 
+def _system(text: str) -> str:
+    """Return a common system in the spelling of events; any other text as it is: there are many systems."""
+    return _SYSTEMS.get(text.casefold(), text)
+
+
+_SYSTEMS: Final = {said.casefold(): name for said, name in HINTED_SYSTEMS.items()}
 _SIGNALS = _one_of("a signal", tuple(CATALOGUE))
 _GROUPS = _one_of("a group of signals", tuple(GROUPS))
 _DOMAINS: Final[dict[str, _Domain]] = {
@@ -273,6 +280,7 @@ _DOMAINS: Final[dict[str, _Domain]] = {
     "address.country": _Domain("a country by ISO 3166-1, such as GB or DE in capitals", _is_country),
     "address.asn": _spelled("a number of a network, without AS", partial(canonical, "asn")),
     "address.anonymity_network": _one_of("an anonymity network", get_args(AnonymityNetwork)),
+    "os": _spelled("a system", _system),
     "device_kind": _one_of("a kind of device", get_args(DeviceKind)),
     "visitor_kind": _one_of("a kind of visitor", get_args(VisitorKind)),
     "labels.visitor": _one_of("a label", LABELS),
@@ -285,7 +293,36 @@ _ENVIRONMENTS: Final[dict[EnvironmentKind, _Domain]] = {
 }
 _FEW: Final = 6
 """Texts of a domain that are all shown."""
-_LARGEST: Final = {"visitor.confidence": 100}
+
+
+class _Range(NamedTuple):
+    """The whole numbers that a value may be."""
+
+    least: int
+    largest: int
+    said: str
+    """In words."""
+
+
+def _parts(field: str, name: str, least: int, largest: int, first: str = "") -> dict[str, _Range]:
+    """Return the range of a part of a time, by the overloads that ask for it."""
+    found = _Range(least, largest, f"{name}() is {least} to {largest}{first}")
+    return dict.fromkeys((f"timestamp_to_{field}", f"timestamp_to_{field}_with_tz", f"timestamp_to_{field}_tz"), found)
+
+
+_COUNTS: Final = _Range(0, MOST, f"a count of velocity is 0 to {MOST}")
+_RANGES: Final = {"visitor.confidence": _Range(0, 100, "it is 0 to 100")}
+_PARTS: Final = {
+    **_parts("month", "getMonth", 0, 11, ", and January is 0"),
+    **_parts("day_of_month_1_based", "getDate", 1, 31),
+    **_parts("day_of_month", "getDayOfMonth", 0, 30, ", and the first is 0"),
+    **_parts("day_of_week", "getDayOfWeek", 0, 6, ", and Sunday is 0"),
+    **_parts("day_of_year", "getDayOfYear", 0, 365, ", and January 1 is 0"),
+    **_parts("hours", "getHours", 0, 23),
+    **_parts("minutes", "getMinutes", 0, 59),
+    **_parts("seconds", "getSeconds", 0, 59),
+    **_parts("milliseconds", "getMilliseconds", 0, 999),
+}
 _TURNED: Final = {"_<_": "_>_", "_<=_": "_>=_", "_>_": "_<_", "_>=_": "_<=_", "_==_": "_==_", "_!=_": "_!=_"}
 
 
@@ -328,6 +365,7 @@ class _Looking:
             elif right.kind == "list":
                 for one in right.parts:
                     yield from self._compared(left, one, scope)
+                    yield from self._ranged(left, "_==_", one, scope)
         elif node.name in ("_==_", "_!=_"):
             yield from self._compared(left, right, scope)
             yield from self._compared(right, left, scope)
@@ -348,7 +386,7 @@ class _Looking:
         else:
             spelled = None if domain.spelling is None else domain.spelling(literal.value)
             if spelled is not None:
-                yield f'{_at(literal)}: no event has {literal.value!r} there, but in the spelling "{spelled}"'
+                yield f'{_at(literal)}: no event has {literal.value!r} there: write "{spelled}"'
                 return
             few = domain.examples if len(domain.examples) <= _FEW else ()
             near = few or get_close_matches(literal.value, domain.examples, 1)
@@ -356,16 +394,19 @@ class _Looking:
         yield f"{_at(literal)}: no event has {literal.value!r} there, since it is not {domain.called}{hint}"
 
     def _ranged(self, value: Node, operator: str, literal: Node, scope: Mapping[str, str]) -> Iterator[str]:
-        path = _path(value)
-        is_count = path is not None and len(path) == 3
-        largest = MOST if is_count else _LARGEST.get(self._variable(value, scope))
-        if largest is None or literal.kind != "constant" or type(literal.value) is not int:
+        found = self._range(value, scope)
+        if found is None or literal.kind != "constant" or type(literal.value) is not int:
             return
-        number = literal.value
-        is_beyond = number > largest or (number == largest and operator == "_>_")
+        number, (least, largest, said) = literal.value, found
+        is_beyond = not least <= number <= largest or (number, operator) in ((least, "_<_"), (largest, "_>_"))
         if is_beyond and operator != "_!=_":
-            said = f"counts of velocity end at {MOST}" if is_count else f"it is at most {largest}"
             yield f"{_at(literal)}: {said}, so that a comparison with {number} is the same for every event"
+
+    def _range(self, value: Node, scope: Mapping[str, str]) -> _Range | None:
+        path = _path(value)
+        if path is not None and len(path) == 3:
+            return _COUNTS
+        return _PARTS.get(value.overload) or _RANGES.get(self._variable(value, scope))
 
 
 def _listed(names: tuple[str, ...] | list[str]) -> str:

@@ -56,6 +56,7 @@ class Relay:
         live.on_change = self._announce_viewers
         live.elsewhere = self.viewers_elsewhere
         self._others: dict[int, _WorkerState] = {}
+        self._is_ending = False
 
     def keep(self) -> None:
         """Start what only the leader does. Call this only while holding its lock or lease."""
@@ -84,9 +85,13 @@ class Relay:
         else:
             self._bus.to_sender(partition, Removed(queue))
 
+    def end_together(self) -> None:
+        """Leave nothing to the leader from now on: all workers of the service end."""
+        self._is_ending = True
+
     def refused(self, request: RefusedRequest) -> None:
         """Count a refused request of a recognized key; never waits."""
-        if self._bus.is_leader:
+        if self._bus.is_leader or self._is_ending:
             self._refusals.note(request)
         else:
             self._bus.to_leader(RefusedMessage(request))

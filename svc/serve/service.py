@@ -293,6 +293,7 @@ class Service:
                     self._edge = edge
                     task_status.started(edge)
                 self.pipeline.admission.close()
+            await self.refusals.drain()
             await self.outbox.drain()
             self.metrics.publish()
             nursery.cancel_scope.cancel()
@@ -358,6 +359,8 @@ class Service:
 
     async def _limit_drain(self, shutdown: trio.Event, scope: trio.CancelScope) -> None:
         await shutdown.wait()
+        if self._node is None:
+            self.relay.end_together()  # of nodes, the leader may go on
         scope.deadline = trio.current_time() + self._config.drain_limit_s + DRAIN_MARGIN_S
 
     def _edge_limits(self) -> EdgeLimits:

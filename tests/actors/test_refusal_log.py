@@ -103,6 +103,26 @@ async def test_refusals_counted_before_a_restart_are_reported_after_it(tmp_path:
         assert sum(count for *_, count in told(world)) == 5
 
 
+async def test_refusals_of_the_last_second_are_written_when_the_service_ends(tmp_path: Path, autojump_clock: MockClock):
+    """Also those of a commit that is under way, and where nothing ran, as in a worker that is not the leader."""
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        world.endpoint(number, URL, events=("identification.refused",))
+        async with running(world) as refusals:
+            for _ in range(3):
+                refusals.note(refused(world, number))
+                await trio.sleep(0.0001)
+            await refusals.drain()
+        other = RefusalLog(world.store, world.world, world.outbox.wake)
+        other.note(refused(world, number))
+        await other.drain()
+        world.outbox = world.new_outbox()
+        async with running(world):
+            await trio.sleep(120)
+        counts = {post.event_id: post.event["data"]["count"] for post in world.receivers.posts}  # one may come again
+        assert sum(counts.values()) == 4
+
+
 async def test_without_a_subscriber_nothing_is_written(tmp_path: Path, autojump_clock: MockClock):
     with outbox_world(tmp_path) as world:
         number = world.organization()

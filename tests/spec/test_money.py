@@ -16,6 +16,7 @@ from svc.cli.serve.doctor import finding_of
 from svc.cli.store.upgrade import upgrade_where_needed
 from svc.command.data_directory import opened_directory
 from svc.features.billing.credit_watch import CreditWatch
+from svc.features.billing.settler import settle_all
 from svc.features.erasure.visitors import erase_visitor
 from svc.features.organizations import jobs as organizations
 from svc.features.organizations.command import create_organization
@@ -217,17 +218,32 @@ async def test_the_metrics_count_those_who_are_short_of_credit(tmp_path: Path):
         assert (scraped(name, state="used_up"), scraped(name, state="low")) == (1, 0)
 
 
-async def test_an_erasure_does_not_make_credit_last_for_ever(live: Live):
-    """Its charges are no longer counted by the hour: those that are still there say how long it lasts."""
+async def test_an_erasure_does_not_make_credit_last_longer(live: Live):
+    """What was charged for it counts: of today, of a day that is to be settled, and of settled days."""
     prepaid = live.new_organization(credit_usd=0.03)
-    key = live.issue(environment="production", organization=prepaid.number)[1]
-    erased = (await visit(live, key)).json()["visitor_id"]
-    await visit(live, key, report(2))
-    live.found.store.write_now(
-        [partial(erase_visitor, number=prepaid.number, visitor_id=erased, now_ms=live.clock.now_ms)]
+    key, console = (
+        live.issue(environment="production", organization=prepaid.number)[1],
+        Console(live, "developer", prepaid),
     )
-    shown = await Console(live, "developer", prepaid).seen("/billing")
-    assert shown["credit_days"] == pytest.approx(24_000 / 3_000)
+
+    async def days_after_erasing(device: int) -> float:
+        erased = (await visit(live, key, report(device))).json()["visitor_id"]
+        await visit(live, key, report(device + 1))
+        live.found.store.write_now(
+            [partial(erase_visitor, number=prepaid.number, visitor_id=erased, now_ms=live.clock.now_ms)]
+        )
+        return (await console.seen("/billing"))["credit_days"]
+
+    live.clock.now_ms += DAY_MS // 2
+    assert await days_after_erasing(1) == pytest.approx(24_000 / 6_000)
+    live.clock.now_ms += DAY_MS
+    assert (await console.seen("/billing"))["credit_days"] == pytest.approx(24_000 / 6_000)
+    await settle_all(live.found.store, live.world, live.service.relay.due)
+    live.clock.now_ms += DAY_MS
+    assert await days_after_erasing(3) == pytest.approx(18_000 / (12_000 / 2))
+    live.clock.now_ms += 6 * DAY_MS
+    await settle_all(live.found.store, live.world, live.service.relay.due)
+    assert await days_after_erasing(5) == pytest.approx(12_000 / (12_000 / 6)), "the first two were eight days ago"
 
 
 @pytest.mark.slow

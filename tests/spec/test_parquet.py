@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
 import os
@@ -224,10 +225,16 @@ def test_without_pyarrow_parquet_is_refused_with_what_to_install(
 @needs_pyarrow
 @pytest.mark.parametrize("library", ["duckdb", "pandas", "polars", "chdb"])
 def test_the_recipes_of_the_documentation_run(shop: Shop, run: Run, tmp_path: Path, library: str):
-    """As they stand on the page, in a process of their own."""
+    """As they stand on the page, in a process of their own; also where the last hour is by a version that has another
+    column.
+    """
     if not importlib.util.find_spec(library):
         pytest.skip(f"no {library}")
     assert shop.export(run, "--format", "parquet", "--hourly", tmp_path / "hours").status == 0
+    pyarrow, parquet = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
+    newest = parquet.read_table(max((tmp_path / "hours").glob("*.parquet")))
+    later = newest.append_column("later", pyarrow.array(["x"] * len(newest)))
+    parquet.write_table(later, tmp_path / "hours" / "events-9999-01-01T00Z.parquet")
     page = (ROOT / "docs/warehouse.md").read_text()
     (recipe,) = (block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if f"import {library}" in block)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")}
@@ -236,4 +243,4 @@ def test_the_recipes_of_the_documentation_run(shop: Shop, run: Run, tmp_path: Pa
         [sys.executable, "-c", program], capture_output=True, text=True, check=False, env=environment, cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr
-    assert str(len(shop.rows)) in done.stdout, done.stdout
+    assert str(len(shop.rows) + len(newest)) in done.stdout, done.stdout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,10 @@ import trio
 
 from svc.features.webhooks.jobs.endpoints import Issued, NewEndpoint, create_endpoint
 from svc.features.webhooks.records import Attempted, WebhookEnvironment
+from svc.features.webhooks.tables import REFUSALS
 from svc.features.weights.jobs import save_weights
 from svc.identify.scoring.weights import WeightsChange
-from tests.support.live import Live, live_service, mistyped, report
+from tests.support.live import Live, live_service, mistyped, opened, report
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -125,6 +127,21 @@ async def test_refusals_of_a_recognized_key_are_notified_and_others_are_not(tmp_
             "the origin is not in the key's list: 'https://evil.example'",
         )
     assert len(receiver.said) == 1
+
+
+async def test_refusals_of_the_last_second_are_kept_when_the_service_ends(tmp_path: Path):
+    """The sum of `count` is how many there were (decisions 8.9), over restarts, too."""
+    receiver = Receiver()
+    async with live_service(tmp_path, transport=receiver) as live:
+        subscribe(live, "live")
+        _, secret = live.issue(environment="production")
+        await live.identify(secret, origin="https://evil.example")
+        (first,) = await receiver.events(1)
+        for _ in range(3):
+            await live.identify(secret, origin="https://evil.example")
+    with closing(opened(tmp_path).store) as store, store.read() as snapshot:
+        ((_, kept),) = snapshot.scan(REFUSALS)
+    assert (first["data"]["count"], kept.count) == (1, 3)
 
 
 @pytest.mark.parametrize(

@@ -1,25 +1,28 @@
 """How far the credit of organizations goes, for reading (decisions 16.4).
 
-The charges of the last days are read from the counters of hours, however many identifications they are. Those of events
-that were erased since are not in them.
+The charges of the last days are those of the bill: of its settled days and of the day so far, however many
+identifications they are. Erasures leave it as it is. What the first of these days has before its part of the seven days
+begins is subtracted by the counters of hours, where what was erased since is missing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from itertools import islice, takewhile
 from typing import NamedTuple
 
+from svc.identify.events.hour_counts import HourCounts
 from svc.identify.queries.hours import hours
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants.billing import WARNED_DAYS, Credit, LedgerEntry, credit_outlook
 from svc.kernel.tenants.queries import balance, organization
-from svc.kernel.tenants.tables import LEDGER
+from svc.kernel.tenants.tables import HOLDINGS, LEDGER, SETTLEMENTS
 from svc.kernel.values.ids import DAY_MS, HOUR_MS, first_id
 
 MAX_LINES = 1000
-"""Lines of the ledger that are read of an hour: for its first charge, and for what was charged in it before the seven
-days began. If no charge is among them, the hour's start counts as the time of the first.
+"""Lines of the ledger that are read of a day or an hour: for its first charge, and for what was charged on the first of
+the seven days before they begin.
 """
 
 
@@ -43,25 +46,42 @@ def credit_of(snapshot: Snapshot, number: int, now_ms: int) -> Credit | None:
     if limit is None or account.removed_at_ms is not None or account.billing_status == "blocked":
         return None
     from_ms = now_ms - WARNED_DAYS * DAY_MS
-    counted = [
-        (hour_ms, counts.amount_micros)
-        for hour_ms, counts in hours(snapshot, number, "production", from_ms, now_ms + 1)
-        if counts.amount_micros
-    ]
-    before = sum(-line.amount_micros for line in _charges(snapshot, number, from_ms // HOUR_MS * HOUR_MS, from_ms))
-    charged = sum(micros for _, micros in counted) - before
-    first_ms = next((at for hour_ms, _ in counted if (at := _first_ms(snapshot, number, hour_ms, from_ms))), now_ms)
+    first_day, hour_ms = from_ms // DAY_MS, from_ms // HOUR_MS * HOUR_MS
+    counted = hours(snapshot, number, "production", first_day * DAY_MS, now_ms + 1)
+    before = sum(counts.amount_micros for at_ms, counts in counted if at_ms < hour_ms)
+    before += sum(-line.amount_micros for line in _charges(snapshot, number, hour_ms, from_ms))
+    billed = _billed(snapshot, number, first_day, counted)
+    firsts = (_first_ms(snapshot, number, day, from_ms) for day in sorted(billed) if billed[day])
+    first_ms = next((at_ms for at_ms in firsts if at_ms is not None), now_ms)
     available = balance(snapshot, number) + limit
-    return credit_outlook(available, max(charged, 0), now_ms - first_ms)
+    return credit_outlook(available, max(sum(billed.values()) - before, 0), now_ms - first_ms)
 
 
-def _first_ms(snapshot: Snapshot, number: int, hour_ms: int, from_ms: int) -> int | None:
-    """Return the time of the hour's first charge from `from_ms` on; `None` if all were earlier."""
-    since_ms = max(hour_ms, from_ms)
-    found = next(iter(_charges(snapshot, number, since_ms, hour_ms + HOUR_MS)), None)
+def _billed(
+    snapshot: Snapshot, number: int, first_day: int, counted: Iterable[tuple[int, HourCounts]]
+) -> dict[int, int]:
+    """Return UTC day since 1970 -> micro-dollars charged, from `first_day` on, given the counters of its hours. Those
+    count where a day that has ended is to be settled yet.
+    """
+    billed = Counter[int]()
+    for at_ms, counts in counted:
+        billed[at_ms // DAY_MS] += counts.amount_micros
+    held = snapshot.get(HOLDINGS, number)
+    if held is not None and held.day >= first_day:
+        billed[held.day] = held.usage.charged_micros
+    for (_, day), settled in snapshot.scan(SETTLEMENTS, number, start=(number, first_day)):
+        billed[day] = settled.amount_micros
+    return billed
+
+
+def _first_ms(snapshot: Snapshot, number: int, day: int, from_ms: int) -> int | None:
+    """Return the time of a UTC day's first charge from `from_ms` on; `None` if all were earlier."""
+    day_ms = day * DAY_MS
+    since_ms = max(day_ms, from_ms)
+    found = next(_charges(snapshot, number, since_ms, day_ms + DAY_MS), None)
     if found is not None:
         return found.at_ms
-    return None if hour_ms < from_ms else since_ms
+    return None if day_ms < from_ms else since_ms
 
 
 def _charges(snapshot: Snapshot, number: int, from_ms: int, to_ms: int) -> Iterator[LedgerEntry]:

@@ -3,7 +3,7 @@
 Owns what was refused since its last commit, per organization, key and code. Receives `note`, which never waits and
 never fails. Wakes the outbox. Writes at most once a second, and nothing at all for organizations without a subscriber,
 so that a flood of refusals costs neither those who send it nor anybody else. A crash loses the refusals of that last
-second; the event about those on disk is made at the end of their minute.
+second, an orderly end none; the event about those on disk is made at the end of their minute.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ log = structlog.get_logger()
 
 INTERVAL_S = 1.0
 """Between two commits."""
+DRAIN_S = 2.0
+"""For the last commit, when the service ends."""
 
 Name = tuple[int, str]
 """Organization, and key and code as in `REFUSALS`."""
@@ -53,6 +55,8 @@ class RefusalLog:
         self._due: list[tuple[int, Name]] = []
         """A heap of when a name's minute ends; the store says whether there is anything to notify of."""
         self._something = trio.Event()
+        self._turn = trio.Lock()
+        """Of the commit that is under way."""
 
     def note(self, request: RefusedRequest) -> None:
         """Count one refused request of a recognized key, without waiting. It is written to disk within about a second
@@ -81,11 +85,20 @@ class RefusalLog:
             await self._write()
             await trio.sleep(INTERVAL_S)
 
+    async def drain(self) -> None:
+        """Write what was noted, after the last `note`; return when it is on disk, or after `DRAIN_S`."""
+        with trio.move_on_after(DRAIN_S):
+            await self._write()
+
     def _seconds_to_wait(self) -> float:
         return max(0.0, (self._due[0][0] - self._world.now_ms()) / 1000) if self._due else float("inf")
 
     async def _write(self) -> None:
         """Store the gathered refusals, and queue notifications that are due."""
+        async with self._turn:
+            await self._write_gathered()
+
+    async def _write_gathered(self) -> None:
         now_ms = self._world.now_ms()
         gathered, self._gathered = self._gathered, {}
         over: dict[Name, None] = {}

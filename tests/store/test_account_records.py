@@ -225,3 +225,17 @@ def test_room_in_the_record_of_an_account_that_was_full_is_no_fault(tmp_path: Pa
         (record,) = shop.rows(ACCOUNTS)
         assert len(record.visitors) == MAX_VISITORS - 1
         assert world.violations() == []
+
+
+def test_an_event_that_a_later_one_took_out_of_the_windows_needs_no_velocity_once_that_has_gone(tmp_path: Path):
+    """As behind a clock that ran ahead: retention has not noted meanwhile how far velocity goes back."""
+    with outbox_world(tmp_path) as world:
+        shop = Shop(world)
+        for device in range(2):
+            at_ms = EPOCH_MS + device * 40 * 1000 * DAY_S
+            fields: dict[str, Any] = {"at_ms": at_ms, "request_id": UUID(bytes=first_id(at_ms))}
+            made = shop.visited(report(device), account_id="shared", environment="development", **fields)
+        assert world.do(partial(erase_visitor, number=shop.number, visitor_id=made.verdict.visitor_id, now_ms=at_ms))
+        (record,) = shop.rows(ACCOUNTS)
+        assert record.activity.events == ()
+        assert world.violations() == []

@@ -171,8 +171,8 @@ const ISSUES: Record<string, string> = {
   invalid_condition: "is not a valid condition",
   // by field
   country: "must be a code of two letters, such as GB",
-  ip_address: "must be such as 203.0.113.7 or 2001:db8::1",
-  network: "must be such as 203.0.113.7 or 203.0.113.0/24",
+  ip_address: "must be like 203.0.113.7 or 2001:db8::1",
+  network: "must be like 203.0.113.7 or 203.0.113.0/24",
   account_id: "must be an id of an account, without spaces at its ends",
   action: "must be a name such as log_in",
   asn: "must be digits, such as 20712",
@@ -318,7 +318,7 @@ export function Dialog({ title, children, onClose: leave, submit, onSubmit, dang
     dialog?.showModal();
     return () => dialog?.close();
   }, []);
-  // An error is at the end of what may be longer than the window.
+  // An error stands at the end of a form that may be longer than the window.
   useLayoutEffect(() => {
     if (error) place.current!.scrollTo(0, 9999);
   }, [error]);

@@ -30,7 +30,7 @@ from tests.spec.responses import assert_error, visit
 from tests.spec.test_events import EVENTS as EVENTS_PATH
 from tests.spec.test_events import get, secret_key, visits
 from tests.spec.test_supplement import send
-from tests.support.live import Live, live_service
+from tests.support.live import Live, live_service, report
 
 pytestmark = pytest.mark.usefixtures("engine")
 HOUR_MS = 3_600_000
@@ -73,6 +73,27 @@ def corrupt(live: Live, table: Table[Any], *request_ids: str) -> Generator[list[
     yield rows
     left = [(key, raw) for key, raw in zip(keys, rows, strict=True) if stored(live, table, key) == flipped(raw)]
     engine.write(lambda writer: writer.put_many(table.name, sorted(left)))
+
+
+@pytest.mark.slow
+async def test_the_export_of_a_visitor_goes_on_past_a_corrupt_event(tmp_path: Path):
+    async with live_service(tmp_path / "data") as live:
+        public = live.issue(environment=HERE)[1]
+        sent = [(await visit(live, public, report(1), tag=f"visit-{at}")).json() for at in range(3)]
+        command = ("visitor", "export", live.organization.id, sent[0]["visitor_id"], *live.options)
+        whole = (await run_beside(*command)).json
+        for table in (EVENTS, DOCUMENTS):
+            with corrupt(live, table, sent[1]["request_id"]):
+                ran = await run_beside(*command)
+            assert ran.err == "1 corrupt rows, which the document names; `svc check` says what to do.\n"
+            assert ran.json["visitor"] == whole["visitor"]
+            first, damaged, last = ran.json["events"]
+            assert [first, last] == [whole["events"][0], whole["events"][2]]
+            assert damaged["request_id"] == sent[1]["request_id"]
+            (row,) = damaged["rows"][table.name]
+            assert set(row) == {"key_bytes", "corrupt"}
+            (other,) = {"events", "documents"} - {table.name}
+            assert damaged["rows"][other] == whole["events"][1]["rows"][other]
 
 
 def unreadable(request_id: str) -> dict[str, str]:

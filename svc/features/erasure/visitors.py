@@ -39,7 +39,7 @@ from svc.identify.matching import Visitor
 from svc.identify.matching.blocks import Block, BlockKey, attribute_keys, exact_key, network_key, token_key
 from svc.identify.model import Network, RequestFacts
 from svc.identify.queries.event_changes import note_change
-from svc.identify.queries.events import feed_time_ms
+from svc.identify.queries.events import event_if_readable, feed_time_ms
 from svc.identify.queries.hours import uncount
 from svc.identify.queries.velocity import event_subjects, is_counted
 from svc.identify.recording.proofs import has_keys, purge_attested_keys, purge_browser_keys
@@ -187,12 +187,14 @@ def has_events(
 def events_of(
     snapshot: Snapshot, number: int, raw_id: bytes, environments: Sequence[Environment] = ENVIRONMENTS
 ) -> Iterator[bytes]:
-    """Yield the request ids (16 bytes) of a visitor's events. `raw_id`: the 20 bytes of the visitor's id."""
+    """Yield the request ids (16 bytes) of a visitor's events, corrupt ones included. `raw_id`: the 20 bytes of the
+    visitor's id.
+    """
     visitor_id = raw_id.decode()
     digest = digest_of("visitor", visitor_id)
     for environment_index in map(ENVIRONMENTS.index, environments):
         for _, request_id in Search(snapshot, Scope(number, environment_index), (digest,)):
-            event = snapshot.get(EVENTS, number, request_id)
+            event = event_if_readable(snapshot, number, request_id)
             if event is None or event.verdict.visitor_id == visitor_id:  # another may have its digest
                 yield request_id
 

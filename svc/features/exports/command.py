@@ -110,7 +110,8 @@ def _database(directory: Path) -> Generator[tuple[ModuleType, Engine]]:
 def visitor_export(store: ReadOnlyStore, organization_id: str, number: int, visitor_id: str) -> Iterator[bytes]:
     """Return the document in pieces: `{organization_id, visitor_id, exported_at, event_count, visitor: {table: [row]},
     events: [{request_id, rows: {table: [row]}}]}`, events by their ids, oldest first; a row has `key` and `value` as
-    `svc inspect` shows them. Raises `CommandError` if nothing is kept of such a visitor.
+    `svc inspect` shows them, a corrupt one with `corrupt` in their place (decisions 17.5). Raises `CommandError` if
+    nothing is kept of such a visitor.
     """
     found = VisitorRows(store, number, visitor_id) if is_visitor_id(visitor_id) else None
     if found is None or not found.exists:
@@ -134,6 +135,8 @@ def _pieces(head: dict[str, Any], found: VisitorRows) -> Iterator[bytes]:
             yield comma + _encoder.encode({"request_id": show_uuid(request_id), "rows": _by_table(rows)})
             comma = b",\n"
     yield b"\n]}\n"
+    if found.corrupt:
+        click.echo(f"{found.corrupt} corrupt rows, which the document names; `svc check` says what to do.", err=True)
 
 
 def _by_table(rows: Iterable[Row]) -> dict[str, list[dict[str, Any]]]:

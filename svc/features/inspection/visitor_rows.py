@@ -8,8 +8,7 @@ state of its own, as `inspection` does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from svc.features.contracts.erased import Keys, Owner
@@ -18,6 +17,7 @@ from svc.features.erasure.registered import erased, forgetting
 from svc.features.erasure.visitors import events_of
 from svc.features.inspection.inspection import Row, find_rows, under
 from svc.features.reviews.queries import subject_stem
+from svc.identify.queries.events import event_if_readable
 from svc.identify.tables import DELETED_VISITORS, ERASURES, EVENTS, VISITOR_IDS
 from svc.kernel.store.reading import ReadOnlyStore
 from svc.kernel.store.schema.codec import CorruptionError
@@ -87,6 +87,8 @@ class VisitorRows:
             )
             self.request_ids = list(events_of(snapshot, number, self._raw_id))
             """Of its events, in no order of time: 16 bytes each."""
+            self.corrupt = 0
+            """Rows that could not be read so far."""
             self._is_named = any(of.is_known(snapshot, number, "visitor", visitor_id) for of in forgetting()) or any(
                 policies.rows_by_subject(snapshot, number, "visitor", visitor_id)
             )
@@ -98,30 +100,44 @@ class VisitorRows:
 
     def of_visitor(self) -> list[Row]:
         """Return the visitor's ids, record, history, reviews, notes, and lists and look-alike lists that name it."""
+        owner = Owner(self._number, self._visitor)
         with self._store.read() as snapshot:
             finders = _finders(self._number, self._visitor, self._raw_id)
-            keys = chain.from_iterable(find(snapshot) for _, find in finders)
-            return list(_own(snapshot, Owner(self._number, self._visitor), keys))
+            return self._read(snapshot, owner, ((table, find(snapshot)) for table, find in finders))
 
     def of_event(self, request_id: bytes) -> list[Row]:
         """Return the rows of one of its events: the report, later changes, its rows in indexes and histories, and its
-        webhooks. Empty if it was deleted meanwhile.
+        webhooks; of a corrupt one what its id leads to. Empty if it was deleted meanwhile.
         """
         with self._store.read() as snapshot:
-            event = snapshot.get(EVENTS, self._number, request_id)
-            if event is None:
-                return []
-            by_key = policies.rows_by(snapshot, self._number, "request_id", request_id)
-            found = (of.of_event for of in erased().values() if of.of_event is not None)
-            otherwise = (key for read in found for key in read(snapshot, self._number, request_id, event))
-            owner = Owner(self._number, self._visitor, request_id, event)
-            return list(_own(snapshot, owner, chain(by_key, otherwise)))
+            event = event_if_readable(snapshot, self._number, request_id)
+            found = [(EVENTS, policies.rows_by(snapshot, self._number, "request_id", request_id))]
+            found += [
+                (of.tables[0], of.of_event(snapshot, self._number, request_id, event))
+                for of in erased().values()
+                if of.of_event is not None and event is not None
+            ]
+            return self._read(snapshot, Owner(self._number, self._visitor, request_id, event), found)
+
+    def _read(self, snapshot: Snapshot, owner: Owner, found: Iterable[tuple[Table[Any], Keys]]) -> list[Row]:
+        """Return the rows under these keys; where no further ones could be found, a row without a key says why."""
+        rows: list[Row] = []
+        for table, some in found:
+            keys, problem = _readable(some)
+            rows += _own(snapshot, owner, keys)
+            rows += [] if problem is None else [Row(table, b"", None, problem)]
+        self.corrupt += sum(row.problem is not None for row in rows)
+        return rows
 
 
-def _own(snapshot: Snapshot, owner: Owner, keys: Keys) -> Iterator[Row]:
-    """Yield the rows under these keys, without the parts that belong to others."""
+def _own(snapshot: Snapshot, owner: Owner, keys: Iterable[tuple[Table[Any], tuple[Any, ...]]]) -> Iterator[Row]:
+    """Yield the rows under these keys, without the parts that belong to others; a corrupt one has a `problem`."""
     for table, key in keys:
-        value = snapshot.get(table, *key)
+        try:
+            value = snapshot.get(table, *key)
+        except CorruptionError as error:
+            yield Row(table, table.key.pack(*key), None, str(error))
+            continue
         own = erased()[table.personal.function].own if isinstance(table.personal, ErasedBy) else None
         value = value if own is None or value is None else own(owner, key, value)
         if value is not None:

@@ -75,6 +75,7 @@ class Shop(BaseHTTPRequestHandler):
         content = page.encode()
         self.send_response(200)
         self.send_header("content-type", "text/html; charset=utf-8")
+        self.send_header("cache-control", "no-store")  # each form has a tag of its own
         self.send_header("content-length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)

@@ -1,6 +1,7 @@
 /**
  * Sends the form of a page, comes back by the browser's button, and sends it again where no identification is to be had.
- * node back.mjs URL. Prints {"kept": whether the browser had kept the page as it was left, "sent": the request ids that were sent}.
+ * node back.mjs URL. Prints {"kept": whether the browser had kept the page as it was left, "sent": the request ids that were sent,
+ * "tags": those of the form, each time}.
  */
 import { launch } from "./launch.mjs";
 
@@ -22,22 +23,29 @@ try {
     if (request.method() === "POST" && request.isNavigationRequest())
       sent.push(new URLSearchParams(request.postData()).get("request_id"));
   });
-  await page.goto(url, { waitUntil: "networkidle0" });
-  await page.evaluate(() => {
-    window.isKept = true;
+  await page.evaluateOnNewDocument(() => {
+    addEventListener("pageshow", ({ persisted }) => {
+      if (persisted) sessionStorage.isKept = "yes";
+    });
   });
-  for (const field of await page.$$("input:not([type=hidden])")) {
-    await field.type((await field.evaluate((input) => input.type)) === "email" ? "ada@shop.example" : "correct horse");
-  }
-  const send = () => Promise.all([page.waitForNavigation(), page.click("button")]);
+  const tags = [];
+  const send = async () => {
+    tags.push(await page.$eval("form", (form) => form.dataset.tag));
+    await page.$eval("[type=email]", (field) => {
+      field.value = "ada@shop.example";
+    });
+    await Promise.all([page.waitForNavigation(), page.click("button")]);
+  };
+  await page.goto(url, { waitUntil: "networkidle0" });
   await send();
   await page.goBack();
-  const kept = await page.evaluate(() => window.isKept === true);
+  await page.waitForNetworkIdle(); // a page may load itself again
+  const kept = await page.evaluate(() => sessionStorage.isKept === "yes");
   await page.evaluate(() => {
     window.fetch = () => Promise.reject(new TypeError("blocked"));
   });
   await send();
-  console.log(JSON.stringify({ kept, sent }));
+  console.log(JSON.stringify({ kept, sent, tags }));
 } finally {
   await browser.close();
 }

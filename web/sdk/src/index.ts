@@ -20,8 +20,8 @@ function running(): string | undefined {
   return element instanceof HTMLScriptElement ? element.src : undefined;
 }
 
-/** Global functions without which nothing can be sent. */
-const NEEDED = ["fetch", "AbortController", "TextEncoder", "crypto"] as const;
+/** Global functions without which nothing can be sent. Old browsers lack some, and pages have variables named `URL` or `Map`. */
+const NEEDED = ["fetch", "AbortController", "TextEncoder", "URL", "Map"] as const;
 
 /**
  * Starts collecting the report at once, and returns the client that sends it. Nothing is read or stored before.
@@ -35,11 +35,13 @@ export function load(options: LoadOptions): SvcClient {
       "load() needs a browser: call it in an effect or an event handler, not while rendering on a server.",
     );
   }
-  const missing = NEEDED.filter((name) => typeof window[name] === "undefined");
+  const missing: string[] = NEEDED.filter((name) => typeof (window as unknown as Record<string, unknown>)[name] !== "function");
+  if (!window.crypto) missing.push("crypto");
   if (missing.length > 0) {
     throw new SvcError(
       "unsupported_browser",
-      `This browser has no ${missing.join(", ")}: it is too old to be identified. Go on without, and decide on your server.`,
+      `This browser has no ${missing.join(", ")}: it is too old to be identified, or a script of the page has a global variable of ` +
+        "that name. Go on without, and decide on your server.",
     );
   }
   try {

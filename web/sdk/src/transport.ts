@@ -229,7 +229,7 @@ function parsed(text: string): Record<string, unknown> | null {
 
 /** What the service says of the last request to this address, else the time to its first byte; only of the page's own origin. */
 function serverTime(url: string): number | undefined {
-  const entries = performance.getEntriesByName?.(new URL(url, location.href).href) as
+  const entries = performance.getEntriesByName?.(url) as
     PerformanceResourceTiming[] | undefined;
   const last = entries?.[entries.length - 1];
   const said = last?.serverTiming?.find(({ name }) => name === "svc");

@@ -317,8 +317,12 @@ describe("errors", () => {
     expect(server?.received).toHaveLength(0);
   });
 
-  test.each(["fetch", "AbortController", "TextEncoder", "crypto"])("of a browser without %s say that it is too old", (name) => {
-    vi.stubGlobal(name, undefined);
+  const needed = ["fetch", "AbortController", "TextEncoder", "URL", "Map"];
+  test.each([
+    ...[...needed, "crypto"].map((name) => [name, undefined]),
+    ...needed.map((name) => [name, "a variable of the page"]),
+  ] as [string, unknown][])("of a browser without %s say so, also where it is %j", (name, value) => {
+    vi.stubGlobal(name, value);
     expect(() => loaded()).toThrow(
       expect.objectContaining({ code: "unsupported_browser", retryable: false, message: expect.stringContaining(name) as string }) as Error,
     );

@@ -18,7 +18,7 @@ from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants.billing import WARNED_DAYS, Credit, LedgerEntry, credit_outlook
 from svc.kernel.tenants.queries import balance, organization
 from svc.kernel.tenants.tables import HOLDINGS, LEDGER, SETTLEMENTS
-from svc.kernel.values.ids import DAY_MS, HOUR_MS, first_id
+from svc.kernel.values.ids import DAY_MS, HOUR_MS, MAX_LEAD_MS, first_id
 
 MAX_LINES = 1000
 """Lines of the ledger that are read of a day or an hour: for its first charge, and for what was charged on the first of
@@ -50,26 +50,24 @@ def credit_of(snapshot: Snapshot, number: int, now_ms: int) -> Credit | None:
     counted = hours(snapshot, number, "production", first_day * DAY_MS, now_ms + 1)
     before = sum(counts.amount_micros for at_ms, counts in counted if at_ms < hour_ms)
     before += sum(-line.amount_micros for line in _charges(snapshot, number, hour_ms, from_ms))
-    billed = _billed(snapshot, number, first_day, counted)
+    billed = _billed(snapshot, number, range(first_day, (now_ms + MAX_LEAD_MS) // DAY_MS + 1), counted)
     firsts = (_first_ms(snapshot, number, day, from_ms) for day in sorted(billed) if billed[day])
     first_ms = next((at_ms for at_ms in firsts if at_ms is not None), now_ms)
     available = balance(snapshot, number) + limit
     return credit_outlook(available, max(sum(billed.values()) - before, 0), now_ms - first_ms)
 
 
-def _billed(
-    snapshot: Snapshot, number: int, first_day: int, counted: Iterable[tuple[int, HourCounts]]
-) -> dict[int, int]:
-    """Return UTC day since 1970 -> micro-dollars charged, from `first_day` on, given the counters of its hours. Those
-    count where a day that has ended is to be settled yet.
+def _billed(snapshot: Snapshot, number: int, days: range, counted: Iterable[tuple[int, HourCounts]]) -> dict[int, int]:
+    """Return UTC day since 1970 -> micro-dollars charged, given the counters of the hours of these days. Those count
+    where a day that has ended is to be settled yet, or a clock that was far ahead has begun another one (ADR 177).
     """
     billed = Counter[int]()
     for at_ms, counts in counted:
         billed[at_ms // DAY_MS] += counts.amount_micros
     held = snapshot.get(HOLDINGS, number)
-    if held is not None and held.day >= first_day:
+    if held is not None and held.day in days:
         billed[held.day] = held.usage.charged_micros
-    for (_, day), settled in snapshot.scan(SETTLEMENTS, number, start=(number, first_day)):
+    for (_, day), settled in snapshot.scan(SETTLEMENTS, number, start=(number, days.start)):
         billed[day] = settled.amount_micros
     return billed
 

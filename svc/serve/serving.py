@@ -19,6 +19,7 @@ from svc.identify.useragent import load_patterns
 from svc.kernel.config import Config, ConfigError
 from svc.kernel.values.timestamps import timestamp, unix_ms, utc
 from svc.serve.service import Listeners, Service
+from svc.workers import hangups
 from svc.workers.pulse import HangWatch, notify
 from svc.workers.shared_memory import ConnectionShare
 
@@ -134,6 +135,8 @@ async def _watch_signals(
     handled = {signal.SIGTERM, signal.SIGINT} | ({signal.SIGHUP} if on_hangup else set[signal.Signals]())
     with trio.open_signal_receiver(*handled) as signals:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, handled)  # a worker is born with them blocked
+        if on_hangup is not None:
+            hangups.release()
         task_status.started()
         async for received in signals:
             if received != signal.SIGHUP:

@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 import structlog
 
+from svc.workers import hangups
 from svc.workers.pulse import PulseBoard, notify
 from svc.workers.shared_memory import WorkerSlot
 from svc.world import elapsed_s
@@ -146,6 +147,7 @@ class Parent:
         signal.set_wakeup_fd(self._signal, warn_on_full_buffer=False)
         for number in _HANDLED:
             signal.signal(number, _nothing)
+        hangups.release()
 
     def _fork(self) -> int:
         """Fork a worker; return its pid, 0 in the worker. No signal is lost before the worker has its own handler."""

@@ -5,6 +5,7 @@ it could not be written down what came of it (ADR 163).
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -144,4 +145,26 @@ def test_sigterm_ends_a_service_whose_disk_fails(tmp_path: Path, workers: str):
     settings = {name: value for name, value in broken.settings.items() if not name.startswith("SVC_WEBHOOK")}
     server = Served(broken.data, port=free_port(), SVC_WORKERS=workers, **settings)
     server.wait_until_said(WAITING)
+    assert server.terminate() == 0
+
+
+@pytest.mark.slow(2)
+@pytest.mark.one_case
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_reload_that_is_asked_for_while_it_waits_is_made_once_it_serves(tmp_path: Path, workers: str):
+    """As by the renewal of a certificate. SIGHUP ended the process."""
+    broken = Broken(tmp_path)
+    broken.fail.touch()
+    file = tmp_path / "svc.toml"
+    file.write_text("log_requests = 'none'\n")
+    settings = {name: value for name, value in broken.settings.items() if not name.startswith("SVC_WEBHOOK")}
+    server = Served(broken.data, port=free_port(), SVC_WORKERS=workers, SVC_CONFIG=str(file), **settings)
+    server.wait_until_said(WAITING)
+    file.write_text("log_requests = 'refused'\n")
+    server.hang_up()
+    time.sleep(0.2)
+    assert server.runs()
+    broken.fail.unlink()
+    said = server.wait_until_said("settings reloaded", int(workers))
+    assert [line["changed"] for line in said] == [["log_requests"]] * int(workers)
     assert server.terminate() == 0

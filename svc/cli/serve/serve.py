@@ -17,6 +17,7 @@ from svc.command.output import config_option, directory_option, no_directory, se
 from svc.kernel.config import MAX_WORKERS, Config
 from svc.kernel.config_loading import as_toml
 from svc.kernel.store.directory import NotInitializedError, has_store
+from svc.workers import hangups
 
 
 class WorkerCount(click.ParamType[int | Literal["auto"]]):
@@ -86,6 +87,7 @@ def serve(
     requests are logged, the rates of requests other than identify, and the certificate paths; it logs which other
     settings have changed and need a restart. Without --init, an empty data directory ends it with status 2.
     """
+    hangups.hold()
     given = {name: value for name, value in instead.items() if value is not None}
 
     def wanted() -> Config:

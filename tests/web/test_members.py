@@ -57,6 +57,7 @@ def test_the_keyboard_is_where_one_goes_on(members: dict[str, Any]):
 
 def test_a_member_of_several_organizations_names_one(members: dict[str, Any]):
     assert TEAM in members["entered"]
+    assert "totp" not in members["sent"], "what the audit log says of a sign-in without a code"
 
 
 @pytest.mark.parametrize("name", ["codes", "signIn"])

@@ -134,6 +134,8 @@ async function organizations() {
   await page.keyboard.press("Enter");
   await page.waitForSelector("header.top");
   found.entered = await text(page, "header .name");
+  const { records } = await page.evaluate(async () => (await fetch("console/api/audit?action=signIn")).json());
+  found.sent = Object.keys(records[0].change);
 }
 
 await atOnce();

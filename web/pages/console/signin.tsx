@@ -5,7 +5,7 @@ import { useAction } from "./state.js";
 import { focus, Problem } from "./ui.js";
 import type { SignInOptions } from "./wire.js";
 
-export type Credentials = { key: string } | { email: string; password: string; totp: string; organization_id: string | undefined };
+export type Credentials = { key: string } | { email: string; password: string; totp: string | undefined; organization_id: string | undefined };
 
 export function SignIn({ reason, onRetry, onSignIn, options }: {
   reason: string | undefined;
@@ -26,7 +26,7 @@ export function SignIn({ reason, onRetry, onSignIn, options }: {
   const sendMember = (event: SubmitEvent) => {
     const field = read(event);
     const password = String(new FormData(event.currentTarget as HTMLFormElement).get("password"));
-    void member.run({ email: field("email"), password, totp: field("totp").replace(/\s/g, ""), organization_id: field("organization_id") || undefined });
+    void member.run({ email: field("email"), password, totp: field("totp").replace(/\s/g, "") || undefined, organization_id: field("organization_id") || undefined });
   };
   const sendKey = (event: SubmitEvent) => void key.run({ key: read(event)("key") });
   return (
@@ -52,7 +52,7 @@ export function SignIn({ reason, onRetry, onSignIn, options }: {
         <h2>With a link</h2>
         <p>Run this where the service runs. The link works once.</p>
         <pre tabIndex={0}><code>svc console link ORG</code></pre>
-        <p class="quiet"><code>svc org list</code> names organizations; <code>svc dev</code> prints a link.</p>
+        <p class="quiet"><code>svc org list</code> names organizations.</p>
       </section>
       <form class="card" onSubmit={sendKey}>
         <h2>With a management key</h2>

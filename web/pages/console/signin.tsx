@@ -44,7 +44,7 @@ export function SignIn({ reason, onRetry, onSignIn, options }: {
         <label class="field"><span>E-mail address</span><input name="email" type="email" required autocomplete="username" spellcheck={false} /></label>
         <label class="field"><span>Password</span><input name="password" type="password" required autocomplete="current-password" /></label>
         <label class="field"><span>One-time or recovery code, if you have set them up</span><input name="totp" autocomplete="one-time-code" maxLength={16} /></label>
-        <label class="field"><span>Organization, if you are in several</span><input name="organization_id" maxLength={200} /></label>
+        <label class="field"><span>Organization, if you are in several</span><input name="organization_id" maxLength={200} autocomplete="off" /></label>
         <Problem error={member.error} />
         <p class="buttons"><button class="primary" disabled={member.busy}>Sign in</button></p>
       </form>

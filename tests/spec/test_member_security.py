@@ -196,6 +196,7 @@ async def test_common_passwords_and_the_own_address_or_name_are_refused(live: Li
     with nothing_stored(live):
         answer = await Browser(live)("POST", INVITATIONS, {"token": token, "password": guessable})
         assert_error(answer, 422, "validation_error", ("password", "invalid_value", "body"))
+        assert "your own address or name. Choose another." in answer.json()["error"]["message"], "why, and what to do"
     live.clock.advance(seconds=60)
     browser = Browser(live)
     assert (await browser("POST", INVITATIONS, {"token": token, "password": PASSWORD})).status_code == 200

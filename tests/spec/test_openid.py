@@ -21,7 +21,7 @@ from svc.features.members.sign_in import provider
 from svc.features.members.sign_in.openid import ATTEMPT_MS, LEEWAY_MS, LONGEST_PAGE, role_of
 from svc.features.organizations.command import create_organization
 from svc.kernel.access.members import read_roles
-from svc.kernel.access.tables import MEMBERS, SESSIONS
+from svc.kernel.access.tables import INVITATIONS, MEMBERS, SESSIONS
 from svc.kernel.config import Config, ConfigError
 from svc.kernel.values.ids import DAY_MS
 from svc.serve.service_parts import openid_provider
@@ -612,6 +612,7 @@ async def test_new_keys_of_the_provider_are_asked_for(scene: Scene, monkeypatch:
 
 async def test_an_invited_member_is_known_by_an_address_that_the_provider_has_checked(scene: Scene):
     invited = add_member(scene.live, "viewer", email="ada@shop.example")
+    add_member(scene.live, "viewer")
     scene.provider.claims = {"email_verified": False}
     for unproven in ({"email_verified": False}, {"email_verified": "true"}, {"email_verified": None}):
         scene.provider.claims = unproven
@@ -624,6 +625,8 @@ async def test_an_invited_member_is_known_by_an_address_that_the_provider_has_ch
     session = (await browser("GET", SESSION)).json()
     assert (session["member"]["id"], session["role"]) == (invited.id, "admin")
     assert records(scene.live)[0].record.change == {"email": invited.email, "role": "admin"}, "by what it is this one"
+    (left,) = rows(scene.live, INVITATIONS)
+    assert left.member_id != invited.id, "nobody sets a password with the link that it did not need"
     scene.provider.claims = {"sub": "another"}
     _, response = await scene.sign_in()
     assert outcome(response) == "refused", "it is another person by now"

@@ -72,9 +72,9 @@ class Live:
         )
         self.organization = self.new_organization()
 
-    def new_organization(self, *, credit_usd: float = 10, rate_limit: int = 0) -> Organization:
+    def new_organization(self, name: str = "shop", *, credit_usd: float = 10, rate_limit: int = 0) -> Organization:
         return create_organization(
-            self.found, self.world, "shop", credit=round(credit_usd * 1_000_000), rate_limit=rate_limit
+            self.found, self.world, name, credit=round(credit_usd * 1_000_000), rate_limit=rate_limit
         )
 
     def issue(self, kind: str = "public", environment: str | None = "development", **fields: Any) -> tuple[ApiKey, str]:

@@ -21,7 +21,7 @@ from svc.features.members.bodies import (
     RecoveryCodesBody,
 )
 from svc.features.members.jobs import MemberChange, find_member
-from svc.features.members.sign_in.entering import PasswordHasher
+from svc.features.members.sign_in.entering import PasswordHasher, guessable
 from svc.features.members.sign_in.passwords import LONGEST_PASSWORD, is_guessable, is_password, stored_password
 from svc.features.members.sign_in.second_factor import (
     RECOVERY_ENTROPY,
@@ -166,7 +166,7 @@ async def change_password(services: Services, call: Call) -> Refusal | None:
     if whose is None:
         return Refusal("not_found")
     if is_guessable(body.new_password, whose.member.email, whose.member.name):
-        return invalid("new_password", "invalid_value")
+        return guessable("new_password")
     hashed = await _hashed(services, call, whose.member, body.password)
     if isinstance(hashed, Refusal):
         return hashed

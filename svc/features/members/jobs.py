@@ -10,7 +10,15 @@ from typing import Any, NamedTuple
 import msgspec
 
 from svc.features.contracts.cleanup import CleanupTask, Sweep, each_row
-from svc.kernel.access.jobs import SIGN_IN_TABLES, SignIn, end, end_sessions_of, find_invitation, holder
+from svc.kernel.access.jobs import (
+    SIGN_IN_TABLES,
+    SignIn,
+    end,
+    end_sessions_of,
+    find_invitation,
+    holder,
+    withdraw_invitations,
+)
 from svc.kernel.access.members import MAX_MEMBERS, Invitation, Member, MemberStatus, email_digest, is_member_id
 from svc.kernel.access.roles import Role
 from svc.kernel.access.tables import INVITATIONS, MEMBER_EMAILS, MEMBERS
@@ -104,9 +112,7 @@ def invite_again(
         return Refusal("not_found")
     if member.status == "suspended":
         return Refusal("member_suspended")
-    for (_, former), invitation in list(transaction.scan(INVITATIONS, number)):
-        if invitation.member_id == member_id:
-            transaction.delete(INVITATIONS, number, former)
+    withdraw_invitations(transaction, number, member_id)
     transaction.put(INVITATIONS, (number, digest), Invitation(member_id=member_id, expires_at_ms=expires_at_ms))
     return member
 

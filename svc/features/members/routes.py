@@ -30,6 +30,7 @@ from svc.features.members.sign_in.entering import (
     enter,
     entered,
     entry_refusal,
+    guessable,
     refused,
 )
 from svc.features.members.sign_in.passwords import is_guessable, stored_password
@@ -236,7 +237,7 @@ async def accept(services: Services, call: Call) -> Outcome | Refusal:
         return found
     number, member, entry = found
     if is_guessable(body.password, member.email, member.name):
-        return invalid("password", "invalid_value")
+        return guessable("password")
     hashed = await services.part(PasswordHasher).hash(member.email, body.password)
     if isinstance(hashed, Refusal):
         return hashed

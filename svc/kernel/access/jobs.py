@@ -327,9 +327,7 @@ def end_sessions_of(
     """End the sessions of a member, withdraw its invitations, and return the digests of the sessions. `but`: digest of
     a session that goes on.
     """
-    for (_, digest), invitation in list(transaction.scan(INVITATIONS, number)):
-        if invitation.member_id == member_id:
-            transaction.delete(INVITATIONS, number, digest)
+    withdraw_invitations(transaction, number, member_id)
     ended = tuple(
         digest
         for (_, digest), session in transaction.scan(SESSIONS, number)
@@ -338,6 +336,13 @@ def end_sessions_of(
     for digest in ended:
         transaction.delete(SESSIONS, number, digest)
     return ended
+
+
+def withdraw_invitations(transaction: Transaction, number: int, member_id: str) -> None:
+    """Delete the invitations of a member that are not used yet."""
+    for (_, digest), invitation in list(transaction.scan(INVITATIONS, number)):
+        if invitation.member_id == member_id:
+            transaction.delete(INVITATIONS, number, digest)
 
 
 def put_link(transaction: Transaction, number: int, digest: bytes, link: ConsoleLink, now_ms: int) -> None:

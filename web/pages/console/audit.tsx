@@ -15,7 +15,7 @@ const COLUMNS: Column<AuditRecord>[] = [
   { head: "Time", cell: (row) => <Time at={row.at} /> },
   { head: "Action", cell: (row) => <strong>{row.action}</strong> },
   { head: "Subject", cell: (row) => row.subject && <code>{row.subject}</code> },
-  { head: "By", cell: ({ actor }) => [words(actor.kind), actor.name ?? actor.id, actor.role && `(${actor.role})`, actor.place].filter(Boolean).join(" ") },
+  { head: "By", cell: ({ actor }) => [words(actor.kind), actor.name, actor.id, actor.role && `(${actor.role})`, actor.place].filter(Boolean).join(" ") },
   { head: "Change", cell: (row) => <ul class="change">{Object.entries(row.change).map(([name, value]) => <li><span class="quiet">{name}</span> {text(value)}</li>)}</ul> },
 ];
 
@@ -39,7 +39,7 @@ export function Audit() {
       <Filters clear={isFiltered}>
         <WindowFilter names={ALL_WINDOWS} preset="all" />
         <Field label="Action"><Entry value={action ?? ""} placeholder="issueSdkKey" maxLength={200} onEnter={(text) => change({ action: text.trim() })} /></Field>
-        <Field label="By"><Entry value={actor ?? ""} placeholder="id or name of a key" maxLength={200} onEnter={(text) => change({ actor: text.trim() })} /></Field>
+        <Field label="By"><Entry value={actor ?? ""} placeholder="id or name" maxLength={200} onEnter={(text) => change({ actor: text.trim() })} /></Field>
       </Filters>
       <Show of={loaded}>{({ rows, cursor }) => (
         <>

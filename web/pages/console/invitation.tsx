@@ -1,9 +1,8 @@
 /** Links that were opened: an invitation, and a sign-in link in a browser that is signed in already. */
 /** @jsxImportSource preact */
-import { useLayoutEffect, useRef } from "preact/hooks";
 import { ApiError } from "./api.js";
 import { useAction, useLoad, who } from "./state.js";
-import { Problem, Show, Time } from "./ui.js";
+import { focus, Problem, Show, Time } from "./ui.js";
 import type { Invited, Session } from "./wire.js";
 
 const SHORTEST = 12;
@@ -21,8 +20,6 @@ export function Invitation({ session, read, onAccept, onLeave }: {
 }) {
   const { busy, error, run } = useAction(onAccept);
   const invited = useLoad(read, []);
-  const heading = useRef<HTMLHeadingElement>(null);
-  useLayoutEffect(() => heading.current?.focus(), []);
   const send = (event: SubmitEvent) => {
     event.preventDefault();
     const form = event.currentTarget as HTMLFormElement;
@@ -34,7 +31,7 @@ export function Invitation({ session, read, onAccept, onLeave }: {
   const leave = <button type="button" onClick={() => void onLeave()}>Not now</button>;
   return (
     <main class="signin" id="main">
-      <h1 tabIndex={-1} ref={heading}>You are invited</h1>
+      <h1 tabIndex={-1} ref={focus}>You are invited</h1>
       <div class="card">
         <Show of={invited}>{({ organization, email, name, role, expires_at }) => (
           <form onSubmit={send}>
@@ -58,10 +55,7 @@ export function Invitation({ session, read, onAccept, onLeave }: {
 /** Only the user of a session may replace it. */
 export function Link({ session, onStay, onUse }: { session: Session; onStay: () => Promise<void>; onUse: () => Promise<void> }) {
   const { busy, error, run } = useAction(onUse);
-  const stay = useRef<HTMLButtonElement>(null);
   const isUseless = error instanceof ApiError && error.status === 401;
-  // Also after the other button is gone.
-  useLayoutEffect(() => stay.current?.focus(), [isUseless]);
   return (
     <main class="signin" id="main">
       <h1>You are signed in already</h1>
@@ -74,7 +68,7 @@ export function Link({ session, onStay, onUse }: { session: Session; onStay: () 
             : <p>This link signs you in again, possibly to another organization, and ends this session. Use it only if you asked for it.</p>}
         </div>
         <p class="buttons">
-          <button type="button" class="primary" ref={stay} aria-describedby="link" onClick={onStay}>Stay signed in</button>
+          <button type="button" class="primary" key={String(isUseless)} ref={focus} aria-describedby="link" onClick={onStay}>Stay signed in</button>
           {!isUseless && <> <button type="button" disabled={busy} onClick={() => run()}>Use the link</button></>}
         </p>
       </section>

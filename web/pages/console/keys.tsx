@@ -98,7 +98,10 @@ function Opened({ open, onClose, onDone }: { open: Open; onClose: () => void; on
     case "origins":
       return (
         <Dialog title={`Origins of ${open.key.name}`} submit="Save" onClose={onClose} onSubmit={async (values) => {
-          await api.manage("PUT", `sdk-keys/${open.key.id}/allowed-origins`, { allowed_origins: lines(values, "origins") });
+          const { id, allowed_origins: known = [] } = open.key, wanted = lines(values, "origins");
+          const now = (await sdkKeys(api)).find((key) => key.id === id)?.allowed_origins ?? [];
+          // What a colleague has added or taken out meanwhile stays so.
+          await api.manage("PUT", `sdk-keys/${id}/allowed-origins`, { allowed_origins: [...now.filter((one) => wanted.includes(one) || !known.includes(one)), ...wanted.filter((one) => !known.includes(one))] });
           notify("The origins are saved, and in force.");
           onDone();
         }}>

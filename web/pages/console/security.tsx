@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { many } from "./format.js";
 import { Qr } from "./qr.js";
 import { useAction, useConsole } from "./state.js";
-import { Copy, Problem } from "./ui.js";
+import { Copy, focus, Problem } from "./ui.js";
 import type { Session } from "./wire.js";
 
 interface Offer {
@@ -28,7 +28,7 @@ export function Security({ member }: { member: NonNullable<Session["member"]> })
     if (shown === "codes") show(await api.call<Offer>("POST", "totp", { body }));
     else if (shown === "password") {
       await api.call("POST", "password", { body });
-      show("");
+      leave();
       notify("Your password is changed. Your other sessions have ended.");
     } else {
       const { recovery_codes } = await api.call<{ recovery_codes: string[] }>("POST", shown === "recovery" ? "totp/recovery" : "totp/confirm", { body });
@@ -37,6 +37,11 @@ export function Security({ member }: { member: NonNullable<Session["member"]> })
       show(recovery_codes);
     }
   });
+  const leave = () => {
+    show("");
+    action.setError(undefined);
+    focus(document.querySelector("summary"));
+  };
   if (shown === "")
     return (
       <>
@@ -51,9 +56,9 @@ export function Security({ member }: { member: NonNullable<Session["member"]> })
   if (Array.isArray(shown))
     return (
       <>
-        <p>You sign in with a code of your authenticator. Keep these recovery codes where you can reach them without your phone: each replaces a code once. Earlier recovery codes no longer work. They are shown only now.</p>
-        <pre tabIndex={0}>{shown.join("\n")}</pre>
-        <p class="buttons"><Copy text={shown.join("\n")} what="the recovery codes" /> <button type="button" onClick={() => show("")}>I have stored them</button></p>
+        <p>Keep these recovery codes where you can reach them without your phone: each replaces a code of your authenticator once. Earlier ones no longer work. They are shown only now.</p>
+        <pre tabIndex={0} ref={focus}>{shown.join("\n")}</pre>
+        <p class="buttons"><Copy text={shown.join("\n")} what="the recovery codes" /> <button type="button" onClick={leave}>I have stored them</button></p>
       </>
     );
   const send = (event: SubmitEvent) => {
@@ -67,14 +72,14 @@ export function Security({ member }: { member: NonNullable<Session["member"]> })
           <p>Scan this with your authenticator, <a href={shown.url}>open it there</a>, or type the secret. It is shown only now.</p>
           <Qr text={shown.url} says="QR code of the secret for your authenticator" />
           <p class="copyable"><code>{shown.secret.match(/.{1,4}/g)?.join(" ")}</code> <Copy text={shown.secret} what="the secret" /></p>
-          <label class="field"><span>Code that it shows</span><input name="code" required inputMode="numeric" autocomplete="one-time-code" maxLength={16} /></label>
+          <label class="field"><span>Code that it shows</span><input name="code" ref={focus} required inputMode="numeric" autocomplete="one-time-code" maxLength={16} /></label>
         </>
       ) : (
-        <label class="field"><span>Your password</span><input name="password" type="password" required autocomplete="current-password" /></label>
+        <label class="field"><span>Your password</span><input name="password" type="password" ref={focus} required autocomplete="current-password" /></label>
       )}
       {shown === "password" && <label class="field"><span>New password, {SHORTEST} characters at least</span><input name="new_password" type="password" required minLength={SHORTEST} maxLength={256} autocomplete="new-password" /></label>}
       <Problem error={action.error} />
-      <p class="buttons"><button class="primary" disabled={action.busy}>{typeof shown === "string" ? NEXT[shown] : "Confirm"}</button> <button type="button" onClick={() => show("")}>Cancel</button></p>
+      <p class="buttons"><button class="primary" disabled={action.busy}>{typeof shown === "string" ? NEXT[shown] : "Confirm"}</button> <button type="button" onClick={leave}>Cancel</button></p>
     </form>
   );
 }

@@ -1,7 +1,7 @@
 /** Settings of the organization. */
 /** @jsxImportSource preact */
 import { capital, count, words } from "./format.js";
-import { useAction, useConsole, useLoad } from "./state.js";
+import { changed, useAction, useConsole, useLoad } from "./state.js";
 import { AdminNote, Button, Card, type Column, Facts, Field, Problem, Show, Table } from "./ui.js";
 import type { Settings as Values, SignInOptions } from "./wire.js";
 
@@ -39,7 +39,7 @@ export function Settings() {
           ["Events are kept for", loaded.value && `${loaded.value.event_retention_days} days`, "event_retention_days"],
           ["Sign-in by OpenID Connect", options.value && (options.value.openid?.issuer ?? "off"), "console_oidc_issuer"],
         ]} />
-        <p class="quiet">The operator alone changes these, by the command or the setting in <code>svc.toml</code>.</p>
+        <p class="quiet">By the command, or the setting in <code>svc.toml</code>.</p>
       </Card>
     </>
   );
@@ -49,8 +49,8 @@ function Form({ values, onSaved }: { values: Values; onSaved: (next: Values) => 
   const { api, notify } = useConsole();
   const { busy, error, run } = useAction(async (form: FormData) => {
     onSaved(await api.manage<Values>("PATCH", "settings", {
-      decision_in_response: form.get("decision_in_response") === "on",
-      account_thresholds: Object.fromEntries(Object.keys(values.account_thresholds).map((name) => [name, Number(form.get(name))])),
+      ...changed({ decision_in_response: form.get("decision_in_response") === "on" }, values),
+      account_thresholds: changed(Object.fromEntries(Object.keys(values.account_thresholds).map((name) => [name, Number(form.get(name))])), values.account_thresholds),
     }));
     notify("The settings are saved, and in force from the next identification on.");
   });

@@ -4,7 +4,7 @@ import { useContext, useEffect, useRef, useState } from "preact/hooks";
 import type { Texts } from "../parts/wire.js";
 import { type Api, pass } from "./api.js";
 import { type Place, write } from "./hash.js";
-import type { Page, Role, Session } from "./wire.js";
+import type { Page, Session } from "./wire.js";
 
 export interface Console {
   api: Api;
@@ -29,15 +29,13 @@ export const nameOf = ({ member, key }: Session): string | undefined => member?.
 export const who = ({ member, key, role }: Session, joint = ""): string =>
   member ? `${member.name}, ${role}` : `${key?.name} …${joint}${key?.last4}, ${role}`;
 
-export const roleOf = ({ role }: Session): Role => role;
-
-export const useAdmin = (): boolean => roleOf(useConsole().session) === "admin";
+export const useAdmin = (): boolean => useConsole().session.role === "admin";
 
 /** Whether keys, webhooks and lists may be made and changed. */
-export const useDeveloper = (): boolean => ["admin", "developer"].includes(roleOf(useConsole().session));
+export const useDeveloper = (): boolean => ["admin", "developer"].includes(useConsole().session.role);
 
 /** Whether labels, reviews, notes and entries of lists may be written: by everyone but a viewer. */
-export const useMayJudge = (): boolean => roleOf(useConsole().session) !== "viewer";
+export const useMayJudge = (): boolean => useConsole().session.role !== "viewer";
 
 /** Whose rules decide in an environment. */
 export const audienceOf = (environment: string): "live" | "test" => (environment === "production" ? "live" : "test");
@@ -85,6 +83,10 @@ export function useWriting() {
   }, []);
   return { writing, error, setError };
 }
+
+/** The values, or lists of texts, that differ from what was read: the rest stays as it is by now, also where a colleague has changed it. */
+export const changed = (now: object, before: object) =>
+  Object.fromEntries(Object.entries(now).filter(([name, value]) => `${value ?? ""}` !== `${before[name as never] ?? ""}`));
 
 /** Loads again whenever `deps` change; what was loaded before stays until then. */
 export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>, deps: unknown[]): Loaded<T> {

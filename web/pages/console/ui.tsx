@@ -6,9 +6,12 @@ import { colored } from "../parts/identity.js";
 import type { Fired, VisitRow } from "../parts/wire.js";
 import { ApiError } from "./api.js";
 import { capital, count, moment, share, utc, words } from "./format.js";
-import { type Loaded, roleOf, useAction, useAdmin, useConsole, useDeveloper, useLink, useMayJudge } from "./state.js";
+import { type Loaded, useAction, useAdmin, useConsole, useDeveloper, useLink, useMayJudge } from "./state.js";
 
 export type Content = ComponentChildren;
+
+/** As a `ref`: it has the focus as soon as it is there, before the next key is pressed. */
+export const focus = (element: HTMLElement | null) => element?.focus();
 
 export function Card({ title, children, actions }: { title: string; children: Content; actions?: Content }) {
   return (
@@ -180,7 +183,8 @@ const ISSUES: Record<string, string> = {
   from: "is before the oldest event that is kept, or not before the end",
 };
 
-/** Of codes whose message is for programmers: their details say it all. */
+/** Messages for programmers: their details say it all. */
+const TECHNICAL = /`details`|^The window,/;
 const HEADINGS: Record<string, string> = {
   validation_error: "This cannot be used as it stands:",
   invalid_window: "Choose at most 30 days of those that are kept, the start before the end, and check the filters:",
@@ -190,8 +194,7 @@ const HEADINGS: Record<string, string> = {
 export function Problem({ error, retry }: { error: unknown; retry?: () => void }) {
   if (error === undefined) return null;
   const known = error instanceof ApiError ? error : undefined;
-  const told = known?.details.some(({ issue }) => issue === "invalid_condition"); // where in it, the message says
-  const heading = known && known.details.length > 0 && !told && HEADINGS[known.code];
+  const heading = known && known.details.length > 0 && TECHNICAL.test(known.message) && HEADINGS[known.code];
   return (
     <div class="problem" role="alert">
       <p>{heading || (error instanceof Error ? error.message : String(error))}</p>
@@ -252,9 +255,9 @@ export function Button({ admin, developer, judge, children, onClick, busy, kind 
   name?: string;
 }) {
   const isAdmin = useAdmin(), isDeveloper = useDeveloper(), mayJudge = useMayJudge();
-  const refused = admin && !isAdmin ? "Needs the role admin." : developer && !isDeveloper ? "Needs the role developer." : judge && !mayJudge ? "A viewer only looks." : undefined;
+  const needed = admin && !isAdmin ? "admin" : developer && !isDeveloper ? "developer" : judge && !mayJudge ? "analyst" : undefined;
   return (
-    <button type={onClick ? "button" : "submit"} class={kind} onClick={onClick} disabled={busy || disabled || !!refused} title={refused} aria-label={name}>
+    <button type={onClick ? "button" : "submit"} class={kind} onClick={onClick} disabled={busy || disabled || !!needed} title={needed && `Needs the role ${needed}.`} aria-label={name}>
       {children}
     </button>
   );
@@ -262,7 +265,7 @@ export function Button({ admin, developer, judge, children, onClick, busy, kind 
 
 /** Says once for a part of a screen what only an admin may do. */
 export function AdminNote({ what }: { what: string }) {
-  const role = roleOf(useConsole().session);
+  const role = useConsole().session.role;
   return role === "admin" ? null : <p class="note">Your role is {role}. {what} needs the role admin.</p>;
 }
 

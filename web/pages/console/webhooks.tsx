@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { Attempts } from "./attempts.js";
 import { Filters } from "./filterbar.js";
 import { count, many } from "./format.js";
-import { useAction, useConsole, useLoad, usePages, useQuery } from "./state.js";
+import { changed, useAction, useConsole, useLoad, usePages, useQuery } from "./state.js";
 import { Button, Card, Choice, Confirm, Copy, Dialog, Facts, Field, Id, More, Problem, Secret, Show, Time } from "./ui.js";
 import type { Attempt, Endpoint, Page } from "./wire.js";
 
@@ -126,7 +126,7 @@ function Opened({ open, onClose, onDone }: { open: Open; onClose: () => void; on
           if (!open.endpoint) {
             const issued = await api.manage<Issued>("POST", "webhooks", body);
             if (issued.secret) return show(issued);
-          } else await api.manage("PATCH", path, body);
+          } else await api.manage("PATCH", path, changed(body, open.endpoint));
           notify("The endpoint is saved.");
           onDone();
         }} />
@@ -164,7 +164,7 @@ function Opened({ open, onClose, onDone }: { open: Open; onClose: () => void; on
   }
 }
 
-function Edit({ endpoint, onClose, onSave }: { endpoint: Endpoint | undefined; onClose: () => void; onSave: (body: unknown) => Promise<void> }) {
+function Edit({ endpoint, onClose, onSave }: { endpoint: Endpoint | undefined; onClose: () => void; onSave: (body: object) => Promise<void> }) {
   const [format, setFormat] = useState(endpoint?.format ?? "json");
   const [ticked, setTicked] = useState<string[] | undefined>(endpoint?.events);
   const isChat = format !== "json";

@@ -29,7 +29,7 @@ from svc.kernel.access.roles import ROLES, Role
 from svc.kernel.access.sessions import IDLE_MS, Session, new_token
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.values.fields import A_KEY_ID, OrganizationId, Timestamp, about, id_form, open_to
-from svc.kernel.values.refusals import Refusal
+from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.struct_fields import body_of
 from svc.kernel.values.timestamps import timestamp
 from svc.world import RunSync
@@ -190,6 +190,14 @@ def entered(services: Services, entry: Entry, set_cookie: str) -> Outcome:
 def refused(explanation: str, reason: str) -> Refusal:
     """Return `401 unauthorized`; `reason` is for the log."""
     return Refusal("unauthorized", reason=reason, explanation=explanation)
+
+
+def guessable(field: str) -> Refusal:
+    """Return `422` (`invalid_value`) for a new password that is easily guessed, in this field (decisions 15.3)."""
+    return msgspec.structs.replace(invalid(field, "invalid_value"), explanation=GUESSABLE)
+
+
+GUESSABLE = "This password is easily guessed: it is a very common one, or your own address or name. Choose another."
 
 
 def site_of(call: Call) -> Site:

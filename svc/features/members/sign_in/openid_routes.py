@@ -39,6 +39,7 @@ from svc.http.callers.caller import Site
 from svc.http.callers.sessions import COOKIES, cookie_value, cross_origin_refusal
 from svc.http.route import CONSOLE_ROOT, Call, Outcome, Route, Services, console_route
 from svc.kernel.access.audit import Audited
+from svc.kernel.access.jobs import withdraw_invitations
 from svc.kernel.access.members import MEMBER_PREFIX, Member, UsedAttempt
 from svc.kernel.access.roles import Role
 from svc.kernel.access.tables import MEMBERS
@@ -236,11 +237,7 @@ async def _complete_sign_in(
         admitted = admit(transaction, sign_in.number)
         if isinstance(admitted, Refusal) or admitted.id != sign_in.member_id:
             return admitted if isinstance(admitted, Refusal) else _no("the members were changed meanwhile")
-        if transaction.get(MEMBERS, sign_in.number, admitted.id) is None:
-            added = add_member(transaction, sign_in.number, admitted.member)
-            return added if isinstance(added, Refusal) else admitted
-        transaction.put(MEMBERS, (sign_in.number, admitted.id), admitted.member)
-        return admitted
+        return _store(transaction, sign_in.number, admitted)
 
     came = await enter(services, call, sign_in.entry, job)
     if isinstance(came, Refusal):
@@ -256,6 +253,17 @@ async def _complete_sign_in(
             **admitted.kept,
         )
     return set_cookie
+
+
+def _store(transaction: Transaction, number: int, admitted: Admitted) -> Admitted | Refusal:
+    """Store the member who comes in, whose invitation is used up by that. Refusals: see `add_member`."""
+    if admitted.before is None:
+        added = add_member(transaction, number, admitted.member)
+        return added if isinstance(added, Refusal) else admitted
+    if admitted.before.status == "invited":
+        withdraw_invitations(transaction, number, admitted.id)
+    transaction.put(MEMBERS, (number, admitted.id), admitted.member)
+    return admitted
 
 
 def _admit_member(

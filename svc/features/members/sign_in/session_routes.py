@@ -43,7 +43,8 @@ from svc.kernel.access.sessions import new_session, organization_of
 from svc.kernel.access.tables import MEMBERS
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants import queries as lookups
-from svc.kernel.values.fields import OrganizationId, about
+from svc.kernel.tenants.organization import Organization
+from svc.kernel.values.fields import about
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.struct_fields import sent
 
@@ -75,8 +76,13 @@ class SignInBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ) = UNSET
     organization_id: (
         Annotated[
-            OrganizationId,
-            about("Which one, where several have this member; the one that was signed in to last when left out."),
+            str,
+            Meta(max_length=200),
+            about(
+                "Which one, where several have a member with this address and password: its id, or its name in any "
+                "case. The one that was signed in to last when left out.",
+                "Example Shop",
+            ),
         ]
         | UnsetType
     ) = UNSET
@@ -253,15 +259,16 @@ def entry_of(services: Services, call: Call, snapshot: Snapshot, who: tuple[int,
 def _proven(
     snapshot: Snapshot, key: bytes, email: str, hashed: bytes, fields: PasswordFields, now_ms: int
 ) -> Proven | Refusal:
-    """Return the member with this address and password; of several, the one who signed in last."""
+    """Return the member with this address and password, of the organization that is named; of several, the one who
+    signed in last.
+    """
     wanted = sent(fields.organization_id)
-    account = None if wanted is None else lookups.find_account(snapshot, wanted)
     matching = [
         (number, member)
         for number, member in members_with(snapshot, email)
         if is_password(key, member.id, hashed, member.password)
         and member.status == "active"
-        and (wanted is None or (account is not None and account.organization.number == number))
+        and (wanted is None or _is_called(lookups.organization(snapshot, number), wanted))
     ]
     if not matching:
         return refused(MEMBER_REFUSED, "no active member with this address and password")
@@ -270,6 +277,10 @@ def _proven(
     if member.code_generation is not None and use_code(member, key, code, now_ms) is None:
         return refused(MEMBER_REFUSED, f"the password of {member.id} is right, and the code is not")
     return Proven(number, member, code)
+
+
+def _is_called(organization: Organization, wanted: str) -> bool:
+    return wanted.casefold() in (organization.id.casefold(), organization.name.casefold())
 
 
 def _record_sign_in(

@@ -1,7 +1,7 @@
 /** Members: who signs in to the console, and what each may do. */
 /** @jsxImportSource preact */
 import { useState } from "preact/hooks";
-import { useAction, useAdmin, useConsole, useLoad } from "../state.js";
+import { changed, useAction, useAdmin, useConsole, useLoad } from "../state.js";
 import { AdminNote, Button, Choice, type Column, Confirm, Copy, Dialog, Field, Problem, Show, Table, Time } from "../ui.js";
 import type { Member, Role } from "../wire.js";
 
@@ -77,7 +77,7 @@ function All() {
       )}
       {open?.is === "role" && (
         <Dialog title={`Role of ${open.member.name}`} submit="Save" onClose={() => done()} onSubmit={async (form) => {
-          await api.manage("PATCH", `members/${open.member.id}`, { role: form.get("role") });
+          await api.manage("PATCH", `members/${open.member.id}`, changed({ role: form.get("role") }, open.member));
           notify("The role is changed.");
           done();
         }}>
@@ -91,7 +91,7 @@ function All() {
           done();
         }}>
           {open.member.has_provider
-            ? <p><strong>The OpenID provider still knows this person.</strong> If it still maps a role to this person, the next sign-in makes a new member. Remove the role there first, or suspend the member here, which keeps the person out.</p>
+            ? <p><strong>The OpenID provider still knows this person.</strong> While it maps a role, the next sign-in makes a new member. Remove the role there first, or suspend the member here.</p>
             : <p>{open.member.email} can no longer sign in.</p>}
           <p>Entries of this member in the audit log stay.</p>
         </Confirm>

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError } from "../api.js";
 import { matchesOf } from "../filters.js";
 import { count, many } from "../format.js";
-import { audienceOf, roleOf, useAction, useAdmin, useAnswer, useConsole, useLink, useLoad, useMayJudge, useQuery } from "../state.js";
+import { audienceOf, useAction, useAdmin, useAnswer, useConsole, useLink, useLoad, useMayJudge, useQuery } from "../state.js";
 import { Button, Card, Choice, Confirm, Decided, Dialog, Field, Problem, Show } from "../ui.js";
 import type { Language, Proposal, Rule, RuleMode, Ruleset, RulesPreview } from "../wire.js";
 import { ConditionField, type Fault } from "./condition.js";
@@ -29,7 +29,7 @@ export const decidesOtherwise = (before: Rule[], after: Rule[]): boolean => {
 export function Rules() {
   const { environment, session, place: { query } } = useConsole();
   const change = useQuery();
-  const role = roleOf(session);
+  const { role } = session;
   const audience = query.rules === "live" || query.rules === "test" ? query.rules : audienceOf(environment);
   return (
     <>

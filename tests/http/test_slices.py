@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from types import SimpleNamespace
 from typing import Any, cast
 from weakref import WeakSet
@@ -130,10 +130,10 @@ def steps(clock: Clock, count: int) -> Steps[str]:
 
 async def test_work_in_steps_has_half_of_the_time_where_others_work(autojump_clock: trio.testing.MockClock):
     clock, began = Clock(0), trio.current_time()
-    assert await carried_out(cast("Any", clock), steps(clock, 40)) == "done"
+    assert await carried_out(cast("Any", clock), steps(clock, 40), nullcontext) == "done"
     assert trio.current_time() == began, "nobody else works"
     with working(clock):
-        assert await carried_out(cast("Any", clock), steps(clock, 40)) == "done"
+        assert await carried_out(cast("Any", clock), steps(clock, 40), nullcontext) == "done"
     assert abs(trio.current_time() - began - 10 * SLICE_S) < 1e-9
 
 
@@ -143,7 +143,7 @@ async def test_work_in_steps_raises_what_it_raises(autojump_clock: object):
         raise ValueError("x")
 
     with pytest.raises(ValueError, match="x"):
-        await carried_out(cast("Any", Clock(0)), failing())
+        await carried_out(cast("Any", Clock(0)), failing(), nullcontext)
 
 
 class Row:
@@ -164,7 +164,7 @@ async def test_rows_that_are_only_counted_are_not_kept(autojump_clock: object, r
             yield behind, row
 
     services: Any = SimpleNamespace(world=(clock := Clock(0)), store=clock)
-    found = await counted(services, scan, 0)
+    found = await counted(services, scan, 0, held=nullcontext)
     assert expected <= found.count < expected + MAX_AT_ONCE
     assert (found.is_exact, most) == (rows < MAX_LOOKED_AT, 1)
 
@@ -219,6 +219,12 @@ async def test_a_read_of_more_than_any_page_takes_a_turn_though_it_finds_somethi
     assert await found(rows, 0, SHORT) == (list(range(SHORT)), SHORT, 0)
     places, resume, turns = await found(rows, 0, 2_000)
     assert (len(places), resume, turns) == (2_000, 2_000, 1)
+
+
+async def test_work_in_steps_takes_a_turn_for_each_slice(autojump_clock: object):
+    clock, turns = Clock(0), Turns()
+    assert await carried_out(cast("Any", clock), steps(clock, 40), turns.held) == "done"
+    assert turns.taken == 11, "the end has one of its own"
 
 
 async def test_a_file_takes_a_turn_for_each_slice_and_none_while_its_reader_takes_it(autojump_clock: object):

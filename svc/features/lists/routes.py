@@ -117,7 +117,7 @@ async def list_entries(services: Services, call: Call) -> EntriesBody | Refusal:
     cursors = Cursors(services.webhooks.cursors_key, "list_entries", number, raw_id(list_id))
 
     scan = partial(_scan, number=number, list_id=list_id, beginning=beginning, now_ms=call.at_ms)
-    page = await read_page(services, cursors, query, encoded(scan, entry_row))
+    page = await read_page(services, call.turn, cursors, query, encoded(scan, entry_row))
     return page if isinstance(page, Refusal) else EntriesBody(page.rows, page.next_cursor)
 
 

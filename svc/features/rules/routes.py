@@ -26,7 +26,7 @@ from svc.features.rules.jobs import SAVED_SINCE, checked_drafts, checked_rules, 
 from svc.features.rules.language.conditions import compile_once, is_valid, known
 from svc.features.rules.ruleset import MAX_RULES, Decided, Prepared, Rule, RuleMode, Ruleset, prepared
 from svc.features.rules.tables import RULESETS
-from svc.http.callers.limits import EVENT_WORK, condition_work
+from svc.http.callers.limits import EVENT_WORK, Turn, condition_work
 from svc.http.change import caller_of, change
 from svc.http.route import ORGANIZATION, Call, Route, Services
 from svc.identify.events.hour_counts import matched_rules
@@ -43,7 +43,7 @@ from svc.kernel.values.fields import ENVIRONMENTS, Environment, RequestId, about
 from svc.kernel.values.ids import DAY_MS
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.values.struct_fields import sent
-from svc.kernel.work.slices import Slice, in_slices
+from svc.kernel.work.slices import Slice, in_slices, in_turns
 from svc.world import twenty_characters
 
 
@@ -269,13 +269,13 @@ async def preview_rules(services: Services, call: Call) -> RulesPreview | Refusa
     refusal = refusal or call.turn.refusal()
     if refusal is not None:
         return refusal
-    async with call.turn.exclusive():
+    with call.turn.exclusive():
         places = await newest_positions(
             services, call.turn, number, environments_of(kind), call.at_ms, most=MAX_PREVIEWED
         )
         services.limits.work_refusal(number, EVENT_WORK * len(places), call.at_ms)
         tried = Ruleset(revision=0, rules=tuple(rules))
-        tally = await _tally(services, number, prepared(rules, compile_once), places)
+        tally = await _tally(services, call.turn, number, prepared(rules, compile_once), places)
     return _previewed(tally, body.rules, tried, kind)
 
 
@@ -318,11 +318,13 @@ class _Tally:
             self.reasons.setdefault(rule_id, reason)
 
 
-async def _tally(services: Services, number: int, tried: Prepared, places: Sequence[EventPosition]) -> _Tally:
+async def _tally(
+    services: Services, turn: Turn, number: int, tried: Prepared, places: Sequence[EventPosition]
+) -> _Tally:
     tally = _Tally()
-    decided = partial(_decided, number, tried)
-    async with aclosing(in_slices(services.world, services.store, places, decided)) as slices:
-        async for found in slices:
+    slices = in_slices(services.world, services.store, places, partial(_decided, number, tried))
+    async with aclosing(in_turns(slices, turn.held)) as parts:
+        async for found in parts:
             for each in found:
                 if each is not None:
                     tally.note(*each)

@@ -144,7 +144,7 @@ async def list_visitors(services: Services, call: Call) -> VisitorsBody | Refusa
         return await _created_page(services, call, cursors)
     environment: Environment = "production" if query.environment is UNSET else query.environment
     scan = partial(_seen_with, number=number, environment=environment, filters=filters)
-    page = await read_page(services, cursors, query, scan, most=MAX_VISITORS)
+    page = await read_page(services, call.turn, cursors, query, scan, most=MAX_VISITORS)
     if isinstance(page, Refusal):
         return page
     rows = await _rows(services, call, page.rows)
@@ -164,7 +164,7 @@ async def _created_page(services: Services, call: Call, cursors: Cursors) -> Vis
     rows: list[tuple[Found, VisitorRow]] = []
     looked_at, at_once = 0, query.limit + 1
     while behind is not None and len(rows) <= query.limit and looked_at < MAX_VISITORS:
-        found, behind = await read_behind(services, scan, behind, at_once)
+        found, behind = await read_behind(services, scan, behind, at_once, held=call.turn.held)
         rows += await _rows(services, call, found, sent(query.environment))
         looked_at, at_once = looked_at + len(found), min(2 * at_once, VISITORS_AT_ONCE)
     if len(rows) > query.limit:

@@ -26,6 +26,7 @@ RETRY_AFTER_S = 1
 
 class LongReads:
     """The turns of one service: of all organizations one long read runs at a time, and each organization queues once.
+    One that may take longer than some tenths of a second holds the turn for a slice at a time (`slices.in_turns`).
 
     A request gets its `Turn` with its `Call`, and nothing else takes one: so what a request reads while it holds the
     turn never waits for that turn.
@@ -42,7 +43,7 @@ class LongReads:
         return Turn(self, organization)
 
     def is_exclusive(self, organization: int) -> bool:
-        """Return whether the organization has an exclusive read that runs or waits."""
+        """Return whether the organization has an exclusive read."""
         return organization in self._organizations
 
     @asynccontextmanager
@@ -68,7 +69,8 @@ class LongReads:
 
 class Turn:
     """The turn of one request among the long reads of a service. Blocks that hold it may be within each other: the
-    outermost waits for it and gives it back.
+    outermost waits for it and gives it back. A read of seconds is exclusive and holds the turn for each of its slices:
+    others of the organization are refused, and other organizations go on in between.
     """
 
     def __init__(self, reads: LongReads, organization: int) -> None:
@@ -76,7 +78,7 @@ class Turn:
         self._is_held = False
 
     def refusal(self) -> Refusal | None:
-        """Return `429 rate_limited` while the organization has an exclusive read that runs or waits."""
+        """Return `429 rate_limited` while the organization has an exclusive read."""
         if not self._reads.is_exclusive(self._organization):
             return None
         explanation = "A preview or suggestion of this organization runs. Wait for the seconds in Retry-After."
@@ -95,14 +97,13 @@ class Turn:
             finally:
                 self._is_held = False
 
-    @asynccontextmanager
-    async def exclusive(self) -> AsyncGenerator[None]:
-        """Hold the turn as `held` does; meanwhile `refusal` refuses the organization's other exclusive reads. Enter it
-        only if there is no `refusal`, without a checkpoint in between.
+    @contextmanager
+    def exclusive(self) -> Generator[None]:
+        """Refuse the organization's other exclusive reads for a block, by `refusal`. Enter it only if there is none,
+        without a checkpoint in between.
         """
         with self._reads.exclude(self._organization):
-            async with self.held():
-                yield
+            yield
 
 
 BYTES_A_DAY = 16 << 20

@@ -9,7 +9,7 @@ the loop several times: so a long read has half of the loop at most, and all of 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, nullcontext
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing
 from functools import partial
 from typing import Final, TypeVar
 
@@ -76,7 +76,7 @@ async def found_behind(
     limit: int,
     *,
     most: int,
-    held: Held = nullcontext,
+    held: Held,
 ) -> tuple[list[R], P | None]:
     """Return up to `limit` rows behind a position, and the position of the last item that was looked at, `None` = there
     is none behind it. An item without a row is `None`. At most about `most` are looked at, and behind a full page only
@@ -148,6 +148,11 @@ class Slice:
         self._world = world
         self._began_s = world.worked_s()
 
+    @property
+    def is_over(self) -> bool:
+        """Return whether its time has passed."""
+        return self._world.worked_s() - self._began_s >= SLICE_S
+
     async def pause(self) -> None:
         """Rest if the slice is over; then another one begins."""
         spent_s = self._world.worked_s() - self._began_s
@@ -156,15 +161,17 @@ class Slice:
             self._began_s = self._world.worked_s()
 
 
-async def carried_out(world: World, steps: Steps[R]) -> R:
-    """Return the result of the work. Raises what it raises."""
-    time = Slice(world)
+async def carried_out(world: World, steps: Steps[R], held: Held) -> R:
+    """Return the result of the work. `held()` is entered for each slice and its rest. Raises what it raises."""
     while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return end.value
-        await time.pause()
+        async with held():
+            time = Slice(world)
+            while not time.is_over:
+                try:
+                    next(steps)
+                except StopIteration as end:
+                    return end.value
+            await time.pause()
 
 
 async def _paused(world: World, spent_s: float) -> float:

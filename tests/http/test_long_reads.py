@@ -55,6 +55,29 @@ async def test_searches_run_one_at_a_time_and_leave_nothing_behind(autojump_cloc
     assert not vars(reads)["_own"]
 
 
+async def test_an_organization_reads_one_page_at_a_time_and_another_one_need_not_wait(autojump_clock: MockClock):
+    reads, running, ended = LongReads(), 0, list[int]()
+
+    async def page(organization: int) -> None:
+        nonlocal running
+        async with reads.turn(organization).page():
+            running += organization == BUSY
+            assert running <= 1
+            await trio.sleep(1)
+            running -= organization == BUSY
+            ended.append(organization)
+
+    async with trio.open_nursery() as nursery, reads.turn(BUSY).held():
+        for organization in (BUSY, BUSY, BUSY, OTHER):
+            nursery.start_soon(page, organization)
+        await trio.sleep(1.5)
+        assert sorted(ended) == [BUSY, OTHER], "nor for a long read of its own"
+    assert not vars(reads)["_pages"]
+    turn = reads.turn(BUSY)
+    async with reads.turn(BUSY).page(), turn.held(), turn.page():
+        pass
+
+
 async def test_a_request_that_holds_its_turn_waits_for_it_no_more(autojump_clock: MockClock):
     """However its reads are within each other; others wait until the outermost block ends."""
     reads, order = LongReads(), list[str]()

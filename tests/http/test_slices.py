@@ -11,6 +11,7 @@ from weakref import WeakSet
 import pytest
 import trio
 
+from svc.http.callers.limits import LongReads
 from svc.http.listing import MAX_LOOKED_AT, counted
 from svc.kernel.values.steps import Steps
 from svc.kernel.work.slices import (
@@ -164,7 +165,7 @@ async def test_rows_that_are_only_counted_are_not_kept(autojump_clock: object, r
             yield behind, row
 
     services: Any = SimpleNamespace(world=(clock := Clock(0)), store=clock)
-    found = await counted(services, scan, 0, held=nullcontext)
+    found = await counted(services, scan, 0, LongReads().turn(1))
     assert expected <= found.count < expected + MAX_AT_ONCE
     assert (found.is_exact, most) == (rows < MAX_LOOKED_AT, 1)
 
@@ -219,6 +220,24 @@ async def test_a_read_of_more_than_any_page_takes_a_turn_though_it_finds_somethi
     assert await found(rows, 0, SHORT) == (list(range(SHORT)), SHORT, 0)
     places, resume, turns = await found(rows, 0, 2_000)
     assert (len(places), resume, turns) == (2_000, 2_000, 1)
+
+
+async def test_a_read_of_some_slices_is_a_page_until_it_is_a_long_one(autojump_clock: object):
+    """It is neither while one slice is enough, and never both."""
+
+    def scan(_: object, place: int, count: int) -> Iterator[tuple[int, int]]:
+        seen.append((pages.is_held, turns.is_held))
+        return zip(range(place + 1, place + count + 1), range(place, place + count), strict=True)
+
+    for limit, expected in ((MAX_AT_ONCE - 1, (0, 0)), (SHORT - 1, (1, 0)), (4 * SHORT, (1, 1))):
+        pages, turns, seen = Turns(), Turns(), list[tuple[bool, bool]]()
+        world = store = cast("Any", Clock(0))
+        found, _ = await found_behind(world, store, scan, 0, limit, most=10_000, held=turns.held, page=pages.held)
+        assert found == list(range(limit))
+        assert (pages.taken, turns.taken) == expected
+        assert (True, True) not in seen
+        assert not pages.is_held
+        assert not turns.is_held
 
 
 async def test_work_in_steps_takes_a_turn_for_each_slice(autojump_clock: object):

@@ -45,6 +45,15 @@ async def read(live: Live, secret: str, path: str, **query: Any) -> dict[str, An
     return succeeded(await get(live, secret, path, **query))
 
 
+async def test_an_account_with_a_row_of_counts_is_not_counted_again(live: Live, monkeypatch: pytest.MonkeyPatch):
+    """Its 2,000 events were, in one step of .15 s, and the counts thrown away."""
+    (_, public), (_, secret) = live.issue(environment="production"), live.issue("secret", environment="production")
+    visitor_id = (await act(live, public, "acc"))["visitor_id"]
+    monkeypatch.setattr(account_reads, "_row_of_events", None)
+    for path in ("accounts/acc", f"visitors/{visitor_id}"):
+        assert (await read(live, secret, path))["velocity"]["events"] == ONE
+
+
 async def pages(live: Live, secret: str, name: str, **query: Any) -> list[list[str]]:
     """The ids on each page of a list."""
     found: list[list[str]] = []

@@ -130,7 +130,7 @@ async def count_entries(services: Services, call: Call) -> TotalBody | Refusal:
     beginning = searched(found.kind, sent(query.q) or "")
     number, now_ms = call.organization.number, call.at_ms
     scan = partial(_scan, number=number, list_id=found.id, beginning=beginning, now_ms=now_ms)
-    return await counted(services, scan, b"", held=call.turn.held)
+    return await counted(services, scan, b"", call.turn)
 
 
 def _scan(
@@ -168,8 +168,13 @@ async def add_entries(services: Services, call: Call) -> AddedBody | Refusal:
 
 
 async def remove_entries(services: Services, call: Call) -> Refusal | None:
-    """`DELETE .../lists/{list_id}/entries`: `204`. `404`, `422` with each value that could not be in the list."""
+    """`DELETE .../lists/{list_id}/entries`: `204`. `404`, `422` with each value that could not be in the list, `429`
+    after much work.
+    """
     body: RemoveEntriesBody = call.body
+    refusal = services.limits.work_refusal(call.organization.number, ENTRY_WORK * len(body.values), call.at_ms)
+    if refusal is not None:
+        return refusal
     found = await _find(services, call)
     if found is None:
         return Refusal("not_found")

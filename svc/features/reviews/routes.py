@@ -69,7 +69,7 @@ async def count_reviews(services: Services, call: Call) -> TotalBody:
     """`GET /console/api/reviews/count`: how many reviews a list has."""
     query: CountReviewsQuery = call.query
     scan = partial(_scan, number=call.organization.number, state=sent(query.state), assignee=sent(query.assignee))
-    return await counted(services, scan, BEYOND_ALL, held=call.turn.held)
+    return await counted(services, scan, BEYOND_ALL, call.turn)
 
 
 def _scan(

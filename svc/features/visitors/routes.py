@@ -181,7 +181,7 @@ async def _created_page(services: Services, call: Call, cursors: Cursors) -> Vis
     rows: list[tuple[Found, VisitorRow]] = []
     looked_at, at_once = 0, query.limit + 1
     while behind is not None and len(rows) <= query.limit and looked_at < MAX_VISITORS:
-        found, behind = await read_behind(services, scan, behind, at_once, held=call.turn.held)
+        found, behind = await read_behind(services, scan, behind, at_once, turn=call.turn)
         rows += await _rows(services, call, found, sent(query.environment))
         looked_at, at_once = looked_at + len(found), min(2 * at_once, VISITORS_AT_ONCE)
     if len(rows) > query.limit:

@@ -7,7 +7,7 @@ the organization's own servers out.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator, Iterable
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import Final
 
 import msgspec
@@ -36,6 +36,8 @@ class LongReads:
         self._lock = trio.Lock()
         self._own: dict[int, trio.Lock] = {}
         """Of organizations that have one which runs or waits."""
+        self._pages: dict[int, trio.Lock] = {}
+        """The same of pages."""
         self._organizations: set[int] = set()
 
     def turn(self, organization: int) -> Turn:
@@ -49,13 +51,12 @@ class LongReads:
     @asynccontextmanager
     async def wait(self, organization: int) -> AsyncGenerator[None]:
         """Wait for the turn, and hold it for a block. Only a `Turn` calls this."""
-        own = self._own.setdefault(organization, trio.Lock())
-        try:
-            async with own, self._lock:
-                yield
-        finally:
-            if not own.locked() and self._own.get(organization) is own:
-                del self._own[organization]
+        async with _of(self._own, organization), self._lock:
+            yield
+
+    def page(self, organization: int) -> AbstractAsyncContextManager[None]:
+        """Wait until no other page of the organization is read, for a block. Only a `Turn` calls this."""
+        return _of(self._pages, organization)
 
     @contextmanager
     def exclude(self, organization: int) -> Generator[None]:
@@ -65,6 +66,18 @@ class LongReads:
             yield
         finally:
             self._organizations.discard(organization)
+
+
+@asynccontextmanager
+async def _of(locks: dict[int, trio.Lock], organization: int) -> AsyncGenerator[None]:
+    """Hold the organization's lock for a block."""
+    own = locks.setdefault(organization, trio.Lock())
+    try:
+        async with own:
+            yield
+    finally:
+        if not own.locked() and locks.get(organization) is own:
+            del locks[organization]
 
 
 class Turn:
@@ -96,6 +109,17 @@ class Turn:
                 yield
             finally:
                 self._is_held = False
+
+    @asynccontextmanager
+    async def page(self) -> AsyncGenerator[None]:
+        """Be, for a block, the one page of the organization that is read: for a read of some slices. Others of the
+        organization wait, and nobody else. The turn may not be asked for within.
+        """
+        if self._is_held:
+            yield
+            return
+        async with self._reads.page(self._organization):
+            yield
 
     @contextmanager
     def exclusive(self) -> Generator[None]:
@@ -150,7 +174,7 @@ SITE_OPEN_READS_PER_S = 80
 EVENT_WORK: Final = 1
 """Units of an event that a preview looks at."""
 ENTRY_WORK: Final = 10
-"""Of a list entry that is added."""
+"""Of a list entry that is added or removed."""
 CONDITION_WORK: Final = 10
 """Of a rule or a filter that is saved or tried: it is compiled, in some tenths of a millisecond."""
 CHARACTERS_A_UNIT: Final = 20

@@ -219,7 +219,8 @@ async def test_a_read_of_more_than_any_page_takes_a_turn_though_it_finds_somethi
     rows = [True] * 5_000
     assert await found(rows, 0, SHORT) == (list(range(SHORT)), SHORT, 0)
     places, resume, turns = await found(rows, 0, 2_000)
-    assert (len(places), resume, turns) == (2_000, 2_000, 1)
+    assert (len(places), resume) == (2_000, 2_000)
+    assert turns >= (2_000 - SHORT) // MAX_AT_ONCE, "one for each slice: others may be in between"
 
 
 async def test_a_read_of_some_slices_is_a_page_until_it_is_a_long_one(autojump_clock: object):
@@ -229,7 +230,7 @@ async def test_a_read_of_some_slices_is_a_page_until_it_is_a_long_one(autojump_c
         seen.append((pages.is_held, turns.is_held))
         return zip(range(place + 1, place + count + 1), range(place, place + count), strict=True)
 
-    for limit, expected in ((MAX_AT_ONCE - 1, (0, 0)), (SHORT - 1, (1, 0)), (4 * SHORT, (1, 1))):
+    for limit, expected in ((MAX_AT_ONCE - 1, (0, 0)), (SHORT - 1, (1, 0)), (2 * SHORT, (1, 4))):
         pages, turns, seen = Turns(), Turns(), list[tuple[bool, bool]]()
         world = store = cast("Any", Clock(0))
         found, _ = await found_behind(world, store, scan, 0, limit, most=10_000, held=turns.held, page=pages.held)
@@ -260,7 +261,8 @@ async def test_a_file_takes_a_turn_for_each_slice_and_none_while_its_reader_take
 async def test_a_search_in_vain_takes_a_turn_and_ends_at_its_bound(autojump_clock: object):
     rows = [False] * 5_000
     places, resume, turns = await found(rows, 0, 10, most=1_000)
-    assert (places, turns) == ([], 1)
+    assert places == []
+    assert turns >= 1_000 // MAX_AT_ONCE
     assert resume is not None
     assert 1_000 <= resume < 1_000 + MAX_AT_ONCE
-    assert await found([*rows, True], 0, 10) == ([5_000], None, 1)
+    assert (await found([*rows, True], 0, 10))[:2] == ([5_000], None)

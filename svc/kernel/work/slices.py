@@ -83,8 +83,8 @@ async def found_behind(
 ) -> tuple[list[R], P | None]:
     """Return up to `limit` rows behind a position, and the position of the last item that was looked at, `None` = there
     is none behind it. An item without a row is `None`. At most about `most` are looked at, and behind a full page only
-    few. `held()` is entered for a long search: one that finds something in less than half of what it looks at, or that
-    looks at more than `SHORT`; `page()` before that, where one slice is not enough.
+    few. `held()` is entered for each slice of a long search, which finds something in less than half of what it looks
+    at, or looks at more than `SHORT`; `page()` before that, where one slice is not enough.
     """
     found: list[R] = []
     looked_at, behind, entered = 0, start, nullcontext
@@ -97,7 +97,7 @@ async def found_behind(
         nonlocal entered
         is_long = entered is held or 2 * len(found) < looked_at or looked_at > SHORT
         due = held if is_long else page
-        if entered is not due:
+        if is_long or entered is not due:
             await stack.aclose()
             await stack.enter_async_context(due())
             entered = due

@@ -37,7 +37,7 @@ from svc.features.lists.queries import (
     raw_id,
 )
 from svc.http.callers.limits import ENTRY_WORK
-from svc.http.change import caller_of, change
+from svc.http.change import caller_of, change, delete_in_steps
 from svc.http.listing import counted, encoded, read_page
 from svc.http.route import ORGANIZATION, Call, Route, Services, console_route
 from svc.http.schema import TotalBody
@@ -95,13 +95,10 @@ async def delete_list(services: Services, call: Call) -> Refusal | None:
     Where the caller does not wait, retention deletes the rest of its entries.
     """
     number, list_id = call.organization.number, call.path["list_id"]
-    ended = await change(
-        services, call, partial(lists.delete_list, number=number, list_id=list_id), may_use_reserve=True
+    begin = partial(lists.delete_list, number=number, list_id=list_id)
+    return await delete_in_steps(
+        services, call, begin, partial(lists.continue_deletion, number=number, list_id=list_id)
     )
-    while ended is False:
-        go_on = partial(lists.continue_deletion, number=number, list_id=list_id)
-        ended = await change(services, call, go_on, may_use_reserve=True)
-    return ended if isinstance(ended, Refusal) else None
 
 
 async def list_entries(services: Services, call: Call) -> EntriesBody | Refusal:

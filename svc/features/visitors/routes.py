@@ -28,7 +28,7 @@ from svc.features.events.console_bodies import (
 )
 from svc.features.events.routes import find_events
 from svc.http.callers.limits import Turn
-from svc.http.change import change
+from svc.http.change import delete_in_steps
 from svc.http.listing import read_behind
 from svc.http.route import ORGANIZATION, Call, Route, Services, console_route
 from svc.identify.events.event_row import event_row
@@ -81,7 +81,7 @@ async def erase_wholly(
         return unless(transaction) or erase_visitor(transaction, number, visitor_id, call.at_ms)
 
     go_on = partial(continue_erasure, number=number, raw_id=visitor_id.encode(), now_ms=call.at_ms)
-    return await _erased(services, call, begin, go_on)
+    return await delete_in_steps(services, call, begin, go_on)
 
 
 async def erase_an_account(services: Services, call: Call) -> Refusal | None:
@@ -94,17 +94,7 @@ async def erase_an_account(services: Services, call: Call) -> Refusal | None:
     begin = partial(erase_account, number=number, account_id=account_id, now_ms=call.at_ms)
     digest = account_digest(number, account_id)
     go_on = partial(continue_account_erasure, number=number, digest=digest, now_ms=call.at_ms)
-    return await _erased(services, call, begin, go_on)
-
-
-async def _erased(
-    services: Services, call: Call, begin: Callable[[Transaction], Refusal | bool], go_on: Callable[[Transaction], bool]
-) -> Refusal | None:
-    """Begin an erasure, and go on with it until nothing is left."""
-    ended = await change(services, call, begin, may_use_reserve=True)
-    while ended is False:
-        ended = await change(services, call, go_on, may_use_reserve=True)
-    return ended if isinstance(ended, Refusal) else None
+    return await delete_in_steps(services, call, begin, go_on)
 
 
 EVENTS_SHOWN = 50

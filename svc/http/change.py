@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 import structlog
@@ -32,6 +32,9 @@ from svc.kernel.work.store_watch import STALLED_S
 log = structlog.get_logger()
 
 T = TypeVar("T")
+
+LONGEST_REST_S: Final = 0.1
+"""Between two steps of what is deleted: a slow disk is no reason to wait for longer."""
 
 
 async def change(
@@ -57,6 +60,21 @@ async def change(
     if record is not None:
         budget.note(record)
     return outcome
+
+
+async def delete_in_steps(
+    services: Services, call: Call, begin: Callable[[Transaction], Refusal | bool], go_on: Callable[[Transaction], bool]
+) -> Refusal | None:
+    """Run `begin`, and `go_on` until it returns true, each as `change` does; refused as the first one is. After each
+    step it rests for as long as that took: so an organization has half of the writer, however much it deletes at once.
+    """
+    ended = await change(services, call, begin, may_use_reserve=True)
+    while ended is False:
+        async with call.turn.page():
+            began_s = trio.current_time()
+            ended = await change(services, call, go_on, may_use_reserve=True)
+            await trio.sleep(min(trio.current_time() - began_s, LONGEST_REST_S))
+    return ended if isinstance(ended, Refusal) else None
 
 
 async def _commit(

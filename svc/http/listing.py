@@ -9,19 +9,19 @@ meanwhile move nothing. What is looked at for one page is bounded: it may be sho
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import nullcontext
 from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from svc.http.callers.limits import Turn
 from svc.http.route import Services
 from svc.http.schema import TotalBody
 from svc.identify.queries.events import UnreadableEvent
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.encodings import Cursors
 from svc.kernel.values.refusals import Refusal, invalid
-from svc.kernel.work.slices import Held, Scan, found_behind
+from svc.kernel.work.slices import Scan, found_behind
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -58,6 +58,7 @@ class Page(NamedTuple, Generic[R]):
 
 async def read_page(
     services: Services,
+    turn: Turn,
     cursors: Cursors,
     query: PageQuery,
     scan: Scan[bytes, R | None],
@@ -67,13 +68,13 @@ async def read_page(
     most: int | None = None,
 ) -> Page[R] | Refusal:
     """Return the page that a query asks for, of `limit` rows where it names no limit; the first one is behind `start`.
-    `422` (`invalid_cursor`).
+    A long search holds the turn of its request. `422` (`invalid_cursor`).
     """
     behind = start if query.cursor is UNSET else cursors.read(query.cursor)
     if behind is None:
         return invalid("cursor", "invalid_cursor", "query")
     asked = limit if query.limit is UNSET else query.limit
-    found, resume = await read_behind(services, scan, behind, asked, most=most)
+    found, resume = await read_behind(services, scan, behind, asked, turn=turn, most=most)
     return Page(tuple(found), UNSET if resume is None else cursors.write(resume))
 
 
@@ -83,22 +84,24 @@ async def read_behind(
     start: P,
     limit: int,
     *,
+    turn: Turn,
     most: int | None = None,
-    held: Held = nullcontext,
 ) -> tuple[list[R], P | None]:
     """Return the same as `slices.found_behind`, of the service's store."""
     most = MAX_LOOKED_AT if most is None else most
-    return await found_behind(services.world, services.store, scan, start, limit, most=most, held=held)
+    return await found_behind(
+        services.world, services.store, scan, start, limit, most=most, held=turn.held, page=turn.page
+    )
 
 
-async def counted(services: Services, scan: Scan[P, R | None], start: P, *, held: Held = nullcontext) -> TotalBody:
+async def counted(services: Services, scan: Scan[P, R | None], start: P, turn: Turn) -> TotalBody:
     """Return how many rows a list has, up to `MAX_LOOKED_AT`; no more of them are looked at, and none is kept."""
 
     def marks(snapshot: Snapshot, position: P, count: int) -> Iterator[tuple[P, Literal[True] | None]]:
         for behind, row in scan(snapshot, position, count):
             yield behind, None if row is None else True
 
-    found, resume = await read_behind(services, marks, start, MAX_LOOKED_AT, held=held)
+    found, resume = await read_behind(services, marks, start, MAX_LOOKED_AT, turn=turn)
     return TotalBody(count=len(found), is_exact=resume is None)
 
 

@@ -316,8 +316,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         Natural,
         about(
             "Units of work a second that management requests and the console may have done, for each organization: an "
-            "event of a preview is 1, a list entry that is added 10, a rule or a filter that is saved or tried 10 and "
-            "1 more for 20 of its characters. A request that needs more is carried out, and the next one waits. "
+            "event of a preview is 1, a list entry added or removed 10, a rule or a filter that is saved or tried 10 "
+            "and 1 more for 20 of its characters. A request that needs more is carried out, and the next one waits. "
             "0 = no limit."
         ),
     ] = 4_000

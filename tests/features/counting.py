@@ -16,17 +16,23 @@ T = TypeVar("T")
 
 class Counting(Wrapped):
     """Rows by table: `commits` has those that each wrote or deleted, `read_in_commits` those that it read or looked
-    for, `read_rows` those that readers did. Webhooks, which go out at any time, are in none of the latter.
+    for, `read_at_once` those that each reader did. Webhooks, which go out at any time, are in none of the latter.
     """
 
     def __init__(self, inner: Engine) -> None:
         super().__init__(inner)
         self.commits: list[Counter[str]] = []
         self.read_in_commits: list[Counter[str]] = []
-        self.read_rows = Counter[str]()
+        self.read_at_once: list[Counter[str]] = []
+
+    @property
+    def read_rows(self) -> Counter[str]:
+        """Return those that readers read or looked for."""
+        return sum(self.read_at_once, Counter[str]())
 
     def reader(self, inner: Any) -> Any:
-        return _Reader(inner, self.read_rows)
+        self.read_at_once.append(Counter[str]())
+        return _Reader(inner, self.read_at_once[-1])
 
     def write(self, group: Callable[[Any], T], /, **options: Any) -> T:
         written, read = Counter[str](), Counter[str]()
@@ -36,7 +42,7 @@ class Counting(Wrapped):
 
     def forget(self) -> None:
         """Count from nothing again."""
-        for counts in (self.commits, self.read_in_commits, self.read_rows):
+        for counts in (self.commits, self.read_in_commits, self.read_at_once):
             counts.clear()
 
 

@@ -1,7 +1,8 @@
 """Decisions 11 to 14, 16: every route answers on an organization of 20,000 events, and no commit is a large one.
 
 Rows are counted and no time is measured: of each commit those that it writes, since the writer is held for as long,
-and of each request those that are read. Reads beyond `READS` are named with what bounds them.
+and of each request those that are read, in all and by one snapshot. Reads beyond `READS` are named with what bounds
+them.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import trio
 
 from svc.features.routes import API
 from svc.http.route import Route
+from svc.kernel.work.slices import MAX_AT_ONCE
 from tests.features.counting import Counting
 from tests.features.house import OFF, House, Names, ask, in_order
 from tests.features.large import large, size
@@ -33,6 +35,10 @@ MAX_ROWS = 500
 """That one commit writes or deletes (ADR 188)."""
 MAX_READ = 3_000
 """That one commit reads or looks for: of texts in which an erased id may stand, 2,000 at once (ADR 188)."""
+AT_ONCE = 450
+"""That one snapshot reads, while everybody else waits: of a list, the newest events of 256 visitors."""
+LARGE = "visitors"
+"""Rows that take half a millisecond each: a snapshot reads no more of them than one slice has."""
 READS = 1_000
 """That one request reads, in all of its steps."""
 OF_PAGES, OF_ONE = 18_000, 2_500
@@ -153,9 +159,12 @@ def faults(route: Route, response: httpx.Response) -> list[tuple[Any, ...]]:
 
 def rows_beyond(route: Route, engine: Counting) -> list[str]:
     """What is over the budget, in words."""
+    visitors = [rows[LARGE] for rows in engine.read_at_once]
     counts = {
         "written by a commit": (max(engine.commits, key=Counter.total, default=Counter()), MAX_ROWS),
         "read by a commit": (max(engine.read_in_commits, key=Counter.total, default=Counter()), MAX_READ),
+        "read at once": (max(engine.read_at_once, key=Counter.total, default=Counter()), AT_ONCE),
+        "large and read at once": (Counter({LARGE: max(visitors, default=0)}), MAX_AT_ONCE),
         "read": (engine.read_rows, MORE_READS.get(route.operation_id, READS)),
     }
     return [

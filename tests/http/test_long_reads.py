@@ -55,6 +55,29 @@ async def test_searches_run_one_at_a_time_and_leave_nothing_behind(autojump_cloc
     assert not vars(reads)["_own"]
 
 
+async def test_an_organization_reads_one_page_at_a_time_and_another_one_need_not_wait(autojump_clock: MockClock):
+    reads, running, ended = LongReads(), 0, list[int]()
+
+    async def page(organization: int) -> None:
+        nonlocal running
+        async with reads.turn(organization).page():
+            running += organization == BUSY
+            assert running <= 1
+            await trio.sleep(1)
+            running -= organization == BUSY
+            ended.append(organization)
+
+    async with trio.open_nursery() as nursery, reads.turn(BUSY).held():
+        for organization in (BUSY, BUSY, BUSY, OTHER):
+            nursery.start_soon(page, organization)
+        await trio.sleep(1.5)
+        assert sorted(ended) == [BUSY, OTHER], "nor for a long read of its own"
+    assert not vars(reads)["_pages"]
+    turn = reads.turn(BUSY)
+    async with reads.turn(BUSY).page(), turn.held(), turn.page():
+        pass
+
+
 async def test_a_request_that_holds_its_turn_waits_for_it_no_more(autojump_clock: MockClock):
     """However its reads are within each other; others wait until the outermost block ends."""
     reads, order = LongReads(), list[str]()
@@ -66,8 +89,7 @@ async def test_a_request_that_holds_its_turn_waits_for_it_no_more(autojump_clock
     turn = reads.turn(BUSY)
     async with trio.open_nursery() as nursery:
         with trio.fail_after(1):
-            async with turn.exclusive(), turn.held():
-                assert turn.refusal() is not None
+            async with turn.held():
                 nursery.start_soon(other, BUSY)
                 nursery.start_soon(other, OTHER)
                 async with turn.held():
@@ -76,4 +98,3 @@ async def test_a_request_that_holds_its_turn_waits_for_it_no_more(autojump_clock
                 order.append("holder")
     assert order[0] == "holder"
     assert len(order) == 3
-    assert turn.refusal() is None

@@ -16,13 +16,13 @@ import pytest
 from svc.features.accounts import queries as subjects
 from svc.features.accounts import routes as account_reads
 from svc.features.checks.invariants import violations
-from svc.features.erasure.accounts import erase_account
+from svc.features.erasure.accounts import LEAVING_ROWS, erase_account
 from svc.features.retention.sweeper import sweep
 from svc.features.webhooks.tables import WEBHOOK_EVENTS
 from svc.identify.history.activity import VisitorActivity
 from svc.identify.tables import ACCOUNT_ERASURES, ACCOUNTS, ADDRESSES, VISITORS
 from svc.identify.velocity.counts import account_digest
-from svc.kernel.store.steps import EVENT_ROWS, items_of_step
+from svc.kernel.store.steps import items_of_step
 from svc.kernel.work import slices
 from svc.world import World
 from tests.spec.commands import run_beside
@@ -43,6 +43,15 @@ async def get(live: Live, secret: str, path: str, **query: Any) -> httpx.Respons
 
 async def read(live: Live, secret: str, path: str, **query: Any) -> dict[str, Any]:
     return succeeded(await get(live, secret, path, **query))
+
+
+async def test_an_account_with_a_row_of_counts_is_not_counted_again(live: Live, monkeypatch: pytest.MonkeyPatch):
+    """Its 2,000 events were, in one step of .15 s, and the counts thrown away."""
+    (_, public), (_, secret) = live.issue(environment="production"), live.issue("secret", environment="production")
+    visitor_id = (await act(live, public, "acc"))["visitor_id"]
+    monkeypatch.setattr(account_reads, "_row_of_events", None)
+    for path in ("accounts/acc", f"visitors/{visitor_id}"):
+        assert (await read(live, secret, path))["velocity"]["events"] == ONE
 
 
 async def pages(live: Live, secret: str, name: str, **query: Any) -> list[list[str]]:
@@ -589,7 +598,7 @@ async def test_the_webhooks_of_an_erased_account_do_not_name_it(tmp_path: Path):
 async def test_an_interrupted_erasure_of_an_account_is_completed_by_the_sweeper(live: Live, keys: tuple[str, str]):
     public, secret = keys
     number = live.organization.number
-    for _ in range(items_of_step(EVENT_ROWS) + 5):
+    for _ in range(items_of_step(LEAVING_ROWS) + 5):
         await act(live, public, "user-1")
     step = partial(erase_account, number=number, account_id="user-1", now_ms=live.clock.now_ms)
     assert live.found.store.write_now([step]) == [False]
@@ -602,7 +611,7 @@ async def test_an_interrupted_erasure_of_an_account_is_completed_by_the_sweeper(
         assert snapshot.count(ACCOUNT_ERASURES) == 0
         assert list(violations(snapshot)) == []
     assert digests_in_rows(live, "user-1") == 0
-    assert len(live.events()) == items_of_step(EVENT_ROWS) + 5
+    assert len(live.events()) == items_of_step(LEAVING_ROWS) + 5
     assert "user-1" not in repr(live.contents())
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from svc.features.browser_keys import jobs as revoked_keys
+from svc.features.browser_keys import routes as revoking
 from svc.kernel.values.timestamps import timestamp
 from tests.spec.automation import Automation
 from tests.spec.commands import run_beside
@@ -117,7 +118,8 @@ async def test_keys_that_followed_by_renewal_are_of_the_moment_in_which_they_sig
 
 @pytest.mark.slow(1.4)
 async def test_many_visitors_are_revoked_in_steps_with_one_record(live: Live, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(revoked_keys, "MAX_READ", 2)
+    for module in (revoking, revoked_keys):
+        monkeypatch.setattr(module, "REVOKED_AT_ONCE", 2)
     admin, incident = Automation(live), moment(live)
     browsers = await several(live, 5)
     known = {(await browser.visit())["visitor_id"] for browser in browsers}

@@ -553,6 +553,8 @@ async def test_much_work_of_one_organization_is_limited_and_refused_before_it_is
         entries = {"entries": [{"value": "10.0.0.1"}]}
         (addresses,) = (each["id"] for each in lists if each["name"] == "blocked_addresses")
         assert (await shop.ask("POST", f"/lists/{addresses}/entries", json=entries)).status_code == 429
+        gone = {"values": ["10.0.0.1"]}
+        assert (await shop.ask("DELETE", f"/lists/{addresses}/entries", json=gone)).status_code == 429
         assert (await shop.ask("GET", "/rules")).status_code == 200, "what takes no time is not limited by it"
         path = f"/api/v1/management/organizations/{neighbor.id}/rules/preview"
         asked = await live.client.post(path, json={"rules": rules}, headers={"x-api-key": key})

@@ -27,14 +27,13 @@ from svc.identify.indexing.jobs import poll, step
 from svc.identify.model import Decision, ShadowMatch
 from svc.identify.queries import visitors as visitor_views
 from svc.identify.queries.events import NOTHING_BEHIND, event_page, positions, read, scan_action_counts
-from svc.identify.queries.visitors import Activity, neighbors, visitors_with
+from svc.identify.queries.visitors import Activity, neighbors
 from svc.identify.records import Event
 from svc.identify.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.store import Store
 from svc.kernel.values.fields import ENVIRONMENTS
 from tests.store.test_events import (
-    ADDRESSES,
     TAGS,
     VISITORS,
     count_again,
@@ -43,7 +42,7 @@ from tests.store.test_events import (
     fired,
     record,
 )
-from tests.store.test_filters import OFFSETS, Counted, expected, matches, some_filters
+from tests.store.test_filters import OFFSETS, Counted, expected, some_filters
 from tests.support.effort import effort
 from tests.support.process import run
 from tests.support.worlds import EPOCH_MS
@@ -197,20 +196,6 @@ class Machine(RuleBasedStateMachine):
             assert found == (before and before[1], after and after[1])
             every = {UUID(bytes=one) for one in events_of(snapshot, 1, visitor_id.encode())}
         assert every == {one for _, one, other in self.made if other.verdict.visitor_id == visitor_id}
-
-    @rule(tag=st.booleans())
-    def who_was_seen(self, *, tag: bool) -> None:
-        value = self.chance.choice(TAGS if tag else ADDRESSES)
-        filters = Filters(tag=value) if tag else Filters(ip_address=value)
-        seen: dict[str, list[int]] = {}
-        for _, _, given in self.made:
-            if given.environment == "staging" and matches(filters, given):
-                seen.setdefault(given.verdict.visitor_id, []).append(given.occurred_at_ms)
-        with self.store.read() as snapshot:
-            found = visitors_with(snapshot, 1, "staging", filters, None, 10)
-        assert [tuple(one) for one in found] == [
-            (name, min(times), max(times), len(times)) for name, times in sorted(seen.items())
-        ]
 
     @rule(at_once=st.sampled_from((1, 2, 9)), most_keys=st.sampled_from((1, 9, 60, 20_000)))
     def count_visitors(self, at_once: int, most_keys: int) -> None:

@@ -48,7 +48,7 @@ from svc.identify.events.listing import Position
 from svc.identify.velocity.counts import ACCOUNT_ID, kind_of
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.timestamps import timestamp
-from svc.kernel.work.slices import all_in_slices, scanned
+from svc.kernel.work.slices import all_in_slices, in_turns, scanned
 
 R = TypeVar("R", SeenAccountRow, SeenVisitorRow)
 
@@ -113,7 +113,7 @@ async def _list(
     refusal = invalid("cursor", "invalid_cursor", "query") if query.cursor is not UNSET else call.turn.refusal()
     if refusal is not None:
         return refusal
-    async with call.turn.exclusive():
+    with call.turn.exclusive():
         rows, looked_at = await _sorted(services, call.turn, sought, query, row_of)
         return _Found(rows, {"looked_at": looked_at, "counted_since": since})
 
@@ -141,8 +141,8 @@ async def _sorted(
     scan, rank = SubjectScan(sought, is_first=True), _rank_by(query.sort)
     left, oldest, waiting = EVENTS_SORTED, None, list[Sighted]()
     slices = scanned(services.world, services.store, scan, NEWEST, wanted=lambda: left)
-    async with aclosing(slices):
-        async for some in slices:
+    async with aclosing(in_turns(slices, turn.held)) as parts:
+        async for some in parts:
             left, oldest = left - len(some), some[-1][0]
             waiting += [each for _, each in some if each is not None]
             if sought.level is None or len(waiting) >= LEVELS_AT_ONCE:

@@ -35,7 +35,7 @@ from svc.kernel.values.fields import AccountId, VisitorId, about
 from svc.kernel.values.ids import end_of_now, is_visitor_id
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.timestamps import timestamp
-from svc.kernel.work.slices import in_slices
+from svc.kernel.work.slices import in_slices, in_turns
 
 MAX_NODES: Final = 100
 MAX_LINKS: Final = 300
@@ -216,8 +216,8 @@ async def _accounts(services: Services, call: Call, number: int, query: SearchQu
     places, _ = await find_positions(services, call.turn, number, [query.environment], listing)
     naming = partial(_account_ids, text=text)
     slices = in_slices(services.world, services.store, places, naming)
-    async with call.turn.held(), aclosing(slices):
-        async for some in slices:
+    async with aclosing(in_turns(slices, call.turn.held)) as parts:
+        async for some in parts:
             found |= dict.fromkeys(account_id for account_id in some if account_id is not None)
             if len(found) > MAX_FOUND:
                 break

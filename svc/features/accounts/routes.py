@@ -122,8 +122,9 @@ async def seen_subject(
 
     def read(snapshot: Snapshot) -> Seen:
         known_as = subjects.number_of(snapshot, number, listed, subject_id)
-        row = _row_of_events(number, found)
-        if known_as is not None:
+        if known_as is None:
+            row = _row_of_events(number, found)
+        else:
             row = shown_row(snapshot, number, kind, listed, known_as, now_ms // 1000)
         said = judged(snapshot, number, kind, listed, subject_id, [match.event for match in found])
         return Seen(row, said, found, counted_since(snapshot, number))
@@ -239,7 +240,7 @@ async def _all_levels(
     services: Services, turn: Turn, sought: Sought, scan: SubjectScan, after: Position, limit: int
 ) -> tuple[list[Sighted], Position | None]:
     """Return up to `limit` subjects behind a position, and where to go on; `None` = there is none behind it."""
-    found, behind = await read_behind(services, scan, after, limit, most=MAX_EVENTS, held=turn.held)
+    found, behind = await read_behind(services, scan, after, limit, most=MAX_EVENTS, turn=turn)
     return await leveled(services, turn, sought, found), behind
 
 
@@ -251,7 +252,7 @@ async def _one_level(
     behind, left = after, MAX_EVENTS_BY_LEVEL
     while True:
         most = min(LEVELS_AT_ONCE, left)
-        some, resume = await read_behind(services, scan, behind, most, most=most, held=turn.held)
+        some, resume = await read_behind(services, scan, behind, most, most=most, turn=turn)
         for each in await leveled(services, turn, sought, some):
             if each.level == sought.level and len(found) == limit:
                 return found, found[-1].at

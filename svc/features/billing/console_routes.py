@@ -90,7 +90,7 @@ async def list_audit(services: Services, call: Call) -> AuditBody | Refusal:
         return ((row.id.bytes, row if sought.fits(row.record) else None) for row in rows)
 
     cursors = Cursors(services.webhooks.cursors_key, "audit", number)
-    page = await read_page(services, cursors, query, encoded(scan, audit_row), beyond)
+    page = await read_page(services, call.turn, cursors, query, encoded(scan, audit_row), beyond)
     return page if isinstance(page, Refusal) else AuditBody(page.rows, page.next_cursor)
 
 

@@ -11,11 +11,14 @@ from svc.command.data_directory import Readable
 from svc.command.help import examples
 from svc.command.operation import Operation, OrganizationCommand
 from svc.command.output import TimestampType, confirmed, progress, yes_option
-from svc.features.browser_keys.jobs import MAX_READ, Signed, find_keys, revoke_keys
+from svc.features.browser_keys.jobs import REVOKED_AT_ONCE, Signed, keys_behind, revoke_keys
 from svc.kernel.store.steps import Steps
 from svc.kernel.values.ids import end_of_now
 from svc.kernel.values.timestamps import timestamp
 from svc.world import elapsed_s, pause
+
+READ_AT_ONCE = 250
+"""Visitors of one snapshot."""
 
 
 @click.command(
@@ -51,8 +54,8 @@ def revoke_browser_keys(operation: Operation, since_ms: int, until_ms: int | Non
     revoked = 0
     with progress() as steps:
         steps.stage("revoking", len(visitors))
-        for begin in range(0, len(visitors) or 1, MAX_READ):
-            some = visitors[begin : begin + MAX_READ]
+        for begin in range(0, len(visitors) or 1, REVOKED_AT_ONCE):
+            some = visitors[begin : begin + REVOKED_AT_ONCE]
             job = partial(revoke_keys, number=number, signed=signed, visitors=some, now_ms=now_ms)
             revoked += apply(operation.found, job) if begin else operation.change(job, asked)
             steps.step(len(some))
@@ -68,9 +71,9 @@ def _all_keys(store: Readable, number: int, signed: Signed, steps: Steps) -> tup
     while after is not None:
         began = elapsed_s()
         with store.read() as snapshot:
-            step = find_keys(snapshot, number, signed, after)
-        visitors += step.visitors
-        keys += step.keys
-        after = step.after
+            some = list(keys_behind(snapshot, after, READ_AT_ONCE, number=number, signed=signed))
+        visitors += [visitor for visitor, count in some if count]
+        keys += sum(count for _, count in some)
+        after = some[-1][0] if len(some) == READ_AT_ONCE else None
         pause(elapsed_s() - began)
     return visitors, keys

@@ -1,13 +1,13 @@
 """Keys of browsers that are revoked: what first signed in a window of time proves nothing any more (decisions 18.2).
 
-What may live here: finding such keys and revoking them, a bounded number of visitors at a time. What a revoked key is
+What may live here: finding such keys, and revoking them a bounded number of visitors at a time. What a revoked key is
 worth decides `svc.identify.matching`. It is an admin's answer to a script that ran on the customer's pages: such a
 script may have planted a key of its own, or signed a renewal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
@@ -18,10 +18,10 @@ from svc.identify.matching import tokens as of_tokens
 from svc.identify.matching.tokens import Token
 from svc.identify.tables import VISITORS
 from svc.kernel.store.snapshot import Snapshot, Transaction
-from svc.kernel.store.steps import items_of_step
+from svc.kernel.store.steps import EVENT_ROWS, items_of_step
 
-MAX_READ = items_of_step(2)
-"""Visitors that one step reads, and changes."""
+REVOKED_AT_ONCE = items_of_step(EVENT_ROWS)
+"""Visitors that one commit changes. Each is one row, of which some take as long as the rows of an event."""
 
 
 class Signed(NamedTuple):
@@ -37,30 +37,22 @@ class Signed(NamedTuple):
         return self.from_ms < 1000 * (token.key_s + 1) and 1000 * token.key_s < self.to_ms
 
 
-class Found(NamedTuple):
-    """What one step found."""
-
-    visitors: tuple[int, ...]
-    """Numbers of visitors with such keys."""
-    keys: int
-    after: int | None
-    """The number after which the next step begins; `None` = there are no more visitors."""
-
-
-def find_keys(snapshot: Snapshot, number: int, signed: Signed, after: int = 0) -> Found:
-    """Look through at most `MAX_READ` visitors of the organization, from the number `after` on."""
-    rows = list(islice(snapshot.scan(VISITORS, number, start=(number, after + 1)), MAX_READ))
-    keys = {key[1]: sum(map(signed.has, visitor.tokens)) for key, visitor in rows}
-    last = rows[-1][0][1] if len(rows) == MAX_READ else None
-    return Found(tuple(one for one, count in keys.items() if count), sum(keys.values()), last)
+def keys_behind(
+    snapshot: Snapshot, after: int, count: int, *, number: int, signed: Signed
+) -> Iterator[tuple[int, int]]:
+    """Yield (number, how many such keys it has) of up to `count` visitors of the organization, in the order of their
+    numbers, behind the number `after`.
+    """
+    for (_, visitor_number), visitor in islice(snapshot.scan(VISITORS, number, start=(number, after + 1)), count):
+        yield visitor_number, sum(map(signed.has, visitor.tokens))
 
 
 def revoke_keys(transaction: Transaction, number: int, signed: Signed, visitors: Iterable[int], now_ms: int) -> int:
-    """Revoke such keys of at most `MAX_READ` visitors, by their numbers; return how many were revoked. The next
+    """Revoke such keys of at most `REVOKED_AT_ONCE` visitors, by their numbers; return how many were revoked. The next
     report that one of them signs is unproven, and its browser is asked to renew it.
     """
     revoked = 0
-    for one in islice(visitors, MAX_READ):
+    for one in islice(visitors, REVOKED_AT_ONCE):
         visitor = transaction.get(VISITORS, number, one)
         if visitor is None:
             continue  # it was erased meanwhile

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from functools import partial
 from typing import Annotated
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from svc.features.browser_keys.jobs import Found, Signed, find_keys, revoke_keys
+from svc.features.browser_keys.jobs import REVOKED_AT_ONCE, Signed, keys_behind, revoke_keys
 from svc.http.change import change
 from svc.http.route import ORGANIZATION, Call, Route, Services
 from svc.kernel.values.fields import TIME_FORM, about
@@ -16,7 +18,7 @@ from svc.kernel.values.ids import end_of_now
 from svc.kernel.values.refusals import Location, Refusal, invalid
 from svc.kernel.values.struct_fields import sent
 from svc.kernel.values.timestamps import read_timestamp, timestamp
-from svc.kernel.work.slices import Slice
+from svc.kernel.work.slices import in_turns, scanned
 
 _FIRST = timestamp(0)
 _FROM = about("Start of the window.", "2026-01-01T10:00:00Z", form=TIME_FORM)
@@ -57,10 +59,10 @@ async def count_keys(services: Services, call: Call) -> BrowserKeysBody | Refusa
     if isinstance(signed, Refusal):
         return signed
     visitors = keys = 0
-    after: int | None = 0
-    while after is not None:
-        found = await _next(services, call, signed, after)
-        visitors, keys, after = visitors + len(found.visitors), keys + found.keys, found.after
+    async with aclosing(_keys(services, call, signed)) as parts:
+        async for some in parts:
+            visitors += sum(count > 0 for _, count in some)
+            keys += sum(count for _, count in some)
     return _body(signed, visitors, keys)
 
 
@@ -73,26 +75,34 @@ async def revoke(services: Services, call: Call) -> BrowserKeysBody | Refusal:
     if isinstance(signed, Refusal):
         return signed
     visitors = keys = 0
-    after: int | None = 0
-    number = call.organization.number
-    while after is not None:
-        found = await _next(services, call, signed, after)
-        if found.visitors or not after:  # the first one is recorded in the audit log, whatever it finds
-            job = partial(revoke_keys, number=number, signed=signed, visitors=found.visitors, now_ms=call.at_ms)
-            revoked = await change(services, call, job, may_use_reserve=True)
-            if isinstance(revoked, Refusal):
-                return revoked
-            visitors, keys = visitors + len(found.visitors), keys + revoked
-        after = found.after
+    async with aclosing(_with_keys(services, call, signed)) as batches:
+        async for some in batches:
+            if some or not visitors:  # the first one is recorded in the audit log, whatever was found
+                number, now_ms = call.organization.number, call.at_ms
+                job = partial(revoke_keys, number=number, signed=signed, visitors=some, now_ms=now_ms)
+                revoked = await change(services, call, job, may_use_reserve=True)
+                if isinstance(revoked, Refusal):
+                    return revoked
+                visitors, keys = visitors + len(some), keys + revoked
     return _body(signed, visitors, keys)
 
 
-async def _next(services: Services, call: Call, signed: Signed, after: int) -> Found:
-    time = Slice(services.world)
-    find = partial(find_keys, number=call.organization.number, signed=signed, after=after)
-    found = await services.store.query(find)
-    await time.pause()
-    return found
+async def _with_keys(services: Services, call: Call, signed: Signed) -> AsyncGenerator[list[int]]:
+    """Yield the numbers of visitors with such keys, as many at a time as a commit revokes; at the end those left."""
+    waiting: list[int] = []
+    async with aclosing(_keys(services, call, signed)) as parts:
+        async for some in parts:
+            waiting += [visitor for visitor, keys in some if keys]
+            while len(waiting) >= REVOKED_AT_ONCE:
+                yield waiting[:REVOKED_AT_ONCE]
+                del waiting[:REVOKED_AT_ONCE]
+    yield waiting
+
+
+def _keys(services: Services, call: Call, signed: Signed) -> AsyncGenerator[list[tuple[int, int]]]:
+    """Yield each visitor's number and how many such keys it has. The request's turn is held for each slice."""
+    scan = partial(keys_behind, number=call.organization.number, signed=signed)
+    return in_turns(scanned(services.world, services.store, scan, 0), call.turn.held)
 
 
 def _body(signed: Signed, visitors: int, keys: int) -> BrowserKeysBody:

@@ -46,7 +46,9 @@ async def list_changes(services: Services, call: Call) -> ChangesAnswer | Refusa
 
     async def read(places: Sequence[ChangePlace]) -> list[Any]:
         rows = partial(_rows, scope, feed.oldest_ms)
-        found = [row for row in await all_in_slices(services.world, services.store, places, rows) if row is not None]
+        async with call.turn.page():
+            looked = await all_in_slices(services.world, services.store, places, rows)
+        found = [row for row in looked if row is not None]
         note_unreadable(services, "listChanges", number, (change.event for change, _ in found))
         return [row for _, row in found]
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
+from typing import Final
 from uuid import UUID
 
 import msgspec
@@ -32,6 +33,9 @@ from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.steps import EVENT_ROWS, items_of_step
 from svc.kernel.values.fields import ENVIRONMENTS
 from svc.kernel.values.refusals import Refusal
+
+LEAVING_ROWS: Final = 2 * EVENT_ROWS
+"""Of an event that leaves its account: the records of its visitor and its address are among the largest rows."""
 
 
 def erase_account(transaction: Transaction, number: int, account_id: str, now_ms: int) -> Refusal | bool:
@@ -62,7 +66,7 @@ def continue_account_erasure(transaction: Transaction, number: int, digest: int,
     if raw is None:
         return continue_texts(transaction, number, "account", digest)
     account_id = raw.decode()
-    most = items_of_step(EVENT_ROWS)
+    most = items_of_step(LEAVING_ROWS)
     found = list(islice(_events_of(transaction, number, account_id), most + 1))
     for request_id in found[:most]:
         _leave_event(transaction, number, request_id, now_ms)

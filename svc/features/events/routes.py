@@ -87,7 +87,7 @@ async def page_of_events(
         return listing
     scan = partial(_scan_rows, events.EventScan(number, [environment], listing))
     shown, resume = await read_behind(
-        services, scan, listing.start, listing.limit, most=events.MAX_LOOKS + listing.limit, held=call.turn.held
+        services, scan, listing.start, listing.limit, most=events.MAX_LOOKS + listing.limit, turn=call.turn
     )
     note_unreadable(services, "listEvents", number, (found for found, _ in shown))
     cursor = UNSET if resume is None else next_cursor(asked, listing, resume, scope)
@@ -116,7 +116,7 @@ async def find_positions(
     """
     scan = events.EventScan(number, environments, listing).positions
     most += listing.limit
-    return await read_behind(services, scan, listing.start, listing.limit, most=most, held=turn.held)
+    return await read_behind(services, scan, listing.start, listing.limit, most=most, turn=turn)
 
 
 async def find_events(
@@ -129,7 +129,7 @@ async def find_events(
     """Return the same as `find_positions`, but the events there that can be read."""
     scan = partial(_scan_readable, events.EventScan(number, environments, listing))
     most = events.MAX_LOOKS + listing.limit
-    return await read_behind(services, scan, listing.start, listing.limit, most=most, held=turn.held)
+    return await read_behind(services, scan, listing.start, listing.limit, most=most, turn=turn)
 
 
 async def count_events(

@@ -91,8 +91,8 @@ async def _is_too_long(services: Services, turn: Turn, number: int, environment:
     found = 0
     scan = events.EventScan(number, [environment], listing).positions
     slices = scanned(services.world, services.store, scan, listing.start)
-    async with turn.held(), aclosing(slices):
-        async for places in slices:
+    async with aclosing(in_turns(slices, turn.held)) as parts:
+        async for places in parts:
             found += sum(place is not None for _, place in places)
             if found > MAX_ROWS:
                 return True

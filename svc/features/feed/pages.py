@@ -5,7 +5,7 @@ twice and leaves nothing out (ADR 130).
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import nullcontext
 from functools import partial
 from typing import Generic, NamedTuple, TypeVar
 
@@ -16,7 +16,7 @@ from svc.identify.events.listing import Position
 from svc.identify.index.queries import Scope
 from svc.identify.queries.events import MAX_LOOKS
 from svc.kernel.store.store import Store
-from svc.kernel.work.slices import found_behind
+from svc.kernel.work.slices import Held, found_behind
 from svc.world import World
 
 T = TypeVar("T")
@@ -62,10 +62,11 @@ class FeedPages(Generic[T]):
         scope: Scope,
         source: Source[T],
         close: Close,
-        in_turn: Callable[[], AbstractAsyncContextManager[object]] = nullcontext,
+        in_turn: Held = nullcontext,
+        in_page: Held = nullcontext,
     ) -> None:
         self._world, self._store, self._scope, self._source = world, store, scope, source
-        self._close, self._in_turn = close, in_turn
+        self._close, self._in_turn, self._in_page = close, in_turn, in_page
 
     async def page(self, feed: Feed, now_ms: int, read: Callable[[Sequence[T]], Awaitable[Sequence[R]]]) -> FeedPage[R]:
         """Return the next page, of at most `feed.limit` rows. `now_ms`: the time, or a little earlier; `read`:
@@ -104,5 +105,5 @@ class FeedPages(Generic[T]):
     async def _find(self, feed: Feed, after: Position, to_ms: int, limit: int) -> tuple[list[T], Position | None]:
         scan = partial(self._source.scan, scope=self._scope, filters=feed.filters, to_ms=to_ms)
         return await found_behind(
-            self._world, self._store, scan, after, limit, most=MAX_LOOKS + limit, held=self._in_turn
+            self._world, self._store, scan, after, limit, most=MAX_LOOKS + limit, held=self._in_turn, page=self._in_page
         )

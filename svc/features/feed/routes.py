@@ -39,7 +39,8 @@ async def page_of_feed(
         return feed
 
     async def read(places: Sequence[feeds.FeedPosition]) -> list[Any]:
-        found = await all_in_slices(services.world, services.store, places, partial(_rows, feed))
+        async with call.turn.page():
+            found = await all_in_slices(services.world, services.store, places, partial(_rows, feed))
         shown = [row for row in found if row is not None]
         note_unreadable(services, "listEvents", number, (each for each, _ in shown))
         return [row for _, row in shown]
@@ -59,7 +60,7 @@ def feed_pages(services: Services, call: Call, environment: Environment, source:
         closed_ms = await change(services, call, partial(close, scope=scope, to_ms=to_ms))
         return None if isinstance(closed_ms, Refusal) else closed_ms
 
-    return FeedPages(services.world, services.store, scope, source, close_to, call.turn.held)
+    return FeedPages(services.world, services.store, scope, source, close_to, call.turn.held, call.turn.page)
 
 
 def _rows(

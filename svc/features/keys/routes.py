@@ -189,7 +189,9 @@ async def _page(services: Services, call: Call, family: _Family) -> msgspec.Stru
 
     cursors = Cursors(services.webhooks.cursors_key, family.cursors, number)
     limit = sys.maxsize if query.cursor is UNSET else PAGE
-    page = await read_page(services, cursors, query, encoded(scan, family.row), limit=limit, most=sys.maxsize)
+    page = await read_page(
+        services, call.turn, cursors, query, encoded(scan, family.row), limit=limit, most=sys.maxsize
+    )
     return page if isinstance(page, Refusal) else family.page(page.rows, page.next_cursor)
 
 

@@ -63,7 +63,7 @@ from svc.kernel.values.ids import DAY_MS, end_of_now
 from svc.kernel.values.refusals import Detail, Issue, Refusal
 from svc.kernel.values.struct_fields import sent
 from svc.kernel.values.timestamps import read_timestamp, timestamp
-from svc.kernel.work.slices import carried_out, in_slices, scanned
+from svc.kernel.work.slices import carried_out, in_slices, in_turns, scanned
 
 DEFAULT_WINDOW_MS = 30 * DAY_MS
 
@@ -256,7 +256,7 @@ async def read_suggestion(services: Services, call: Call) -> SuggestionBody | Re
     refusal = call.turn.refusal()
     if refusal is not None:
         return refusal
-    async with call.turn.exclusive():
+    with call.turn.exclusive():
         return await _suggested(services, call, query.environment, platform)
 
 
@@ -275,7 +275,7 @@ async def _suggested(services: Services, call: Call, kind: EnvironmentKind, plat
             is_complete=is_complete,
             weights=(),
         )
-    suggestion = await carried_out(services.world, suggest(labeled, in_force, platform))
+    suggestion = await carried_out(services.world, suggest(labeled, in_force, platform), call.turn.held)
     return _body(suggestion, platform, is_complete=is_complete)
 
 
@@ -289,8 +289,9 @@ async def _add_stored(services: Services, call: Call, kind: EnvironmentKind, lab
             found, resume = await find_positions(services, call.turn, number, [environment], listing, bounds.looks)
             is_complete = is_complete and resume is None and len(found) < bounds.events
             read = partial(_outcomes, number, listing.filters)
-            async with aclosing(in_slices(services.world, services.store, found, read)) as slices:
-                async for some in slices:
+            slices = in_slices(services.world, services.store, found, read)
+            async with aclosing(in_turns(slices, call.turn.held)) as parts:
+                async for some in parts:
                     labeled.add(outcome for outcome in some if outcome is not None)
     return is_complete
 
@@ -310,8 +311,9 @@ async def _add_archived(
     of_days = await services.store.query(partial(labeled_days, number=number))
     segments = partial(labeled_segments, number=number, of_days=of_days, now_ms=call.at_ms)
     looked_at = 0
-    async with aclosing(scanned(services.world, services.store, segments, _LAST)) as slices:
-        async for some in slices:
+    slices = scanned(services.world, services.store, segments, _LAST)
+    async with aclosing(in_turns(slices, call.turn.held)) as parts:
+        async for some in parts:
             for _, outcomes in some:
                 labeled.add(outcome for outcome in outcomes or () if outcome.facts.environment in environments)
                 looked_at += outcomes is not None

@@ -37,7 +37,7 @@ from svc.features.lists.queries import (
     raw_id,
 )
 from svc.http.callers.limits import ENTRY_WORK
-from svc.http.change import caller_of, change
+from svc.http.change import caller_of, change, delete_in_steps
 from svc.http.listing import counted, encoded, read_page
 from svc.http.route import ORGANIZATION, Call, Route, Services, console_route
 from svc.http.schema import TotalBody
@@ -95,13 +95,10 @@ async def delete_list(services: Services, call: Call) -> Refusal | None:
     Where the caller does not wait, retention deletes the rest of its entries.
     """
     number, list_id = call.organization.number, call.path["list_id"]
-    ended = await change(
-        services, call, partial(lists.delete_list, number=number, list_id=list_id), may_use_reserve=True
+    begin = partial(lists.delete_list, number=number, list_id=list_id)
+    return await delete_in_steps(
+        services, call, begin, partial(lists.continue_deletion, number=number, list_id=list_id)
     )
-    while ended is False:
-        go_on = partial(lists.continue_deletion, number=number, list_id=list_id)
-        ended = await change(services, call, go_on, may_use_reserve=True)
-    return ended if isinstance(ended, Refusal) else None
 
 
 async def list_entries(services: Services, call: Call) -> EntriesBody | Refusal:
@@ -117,7 +114,7 @@ async def list_entries(services: Services, call: Call) -> EntriesBody | Refusal:
     cursors = Cursors(services.webhooks.cursors_key, "list_entries", number, raw_id(list_id))
 
     scan = partial(_scan, number=number, list_id=list_id, beginning=beginning, now_ms=call.at_ms)
-    page = await read_page(services, cursors, query, encoded(scan, entry_row))
+    page = await read_page(services, call.turn, cursors, query, encoded(scan, entry_row))
     return page if isinstance(page, Refusal) else EntriesBody(page.rows, page.next_cursor)
 
 
@@ -130,7 +127,7 @@ async def count_entries(services: Services, call: Call) -> TotalBody | Refusal:
     beginning = searched(found.kind, sent(query.q) or "")
     number, now_ms = call.organization.number, call.at_ms
     scan = partial(_scan, number=number, list_id=found.id, beginning=beginning, now_ms=now_ms)
-    return await counted(services, scan, b"", held=call.turn.held)
+    return await counted(services, scan, b"", call.turn)
 
 
 def _scan(
@@ -168,8 +165,13 @@ async def add_entries(services: Services, call: Call) -> AddedBody | Refusal:
 
 
 async def remove_entries(services: Services, call: Call) -> Refusal | None:
-    """`DELETE .../lists/{list_id}/entries`: `204`. `404`, `422` with each value that could not be in the list."""
+    """`DELETE .../lists/{list_id}/entries`: `204`. `404`, `422` with each value that could not be in the list, `429`
+    after much work.
+    """
     body: RemoveEntriesBody = call.body
+    refusal = services.limits.work_refusal(call.organization.number, ENTRY_WORK * len(body.values), call.at_ms)
+    if refusal is not None:
+        return refusal
     found = await _find(services, call)
     if found is None:
         return Refusal("not_found")

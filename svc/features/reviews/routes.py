@@ -61,7 +61,7 @@ async def list_reviews(services: Services, call: Call) -> ReviewsBody | Refusal:
     cursors = Cursors(services.webhooks.cursors_key, "reviews", number, bound_to(state, assignee, size=8))
 
     scan = partial(_scan, number=number, state=state, assignee=assignee)
-    page = await read_page(services, cursors, query, encoded(scan, review_row), BEYOND_ALL, most=MAX_REVIEWS)
+    page = await read_page(services, call.turn, cursors, query, encoded(scan, review_row), BEYOND_ALL, most=MAX_REVIEWS)
     return page if isinstance(page, Refusal) else ReviewsBody(page.rows, page.next_cursor)
 
 
@@ -69,7 +69,7 @@ async def count_reviews(services: Services, call: Call) -> TotalBody:
     """`GET /console/api/reviews/count`: how many reviews a list has."""
     query: CountReviewsQuery = call.query
     scan = partial(_scan, number=call.organization.number, state=sent(query.state), assignee=sent(query.assignee))
-    return await counted(services, scan, BEYOND_ALL, held=call.turn.held)
+    return await counted(services, scan, BEYOND_ALL, call.turn)
 
 
 def _scan(

@@ -33,17 +33,17 @@ from svc.identify.events.hour_counts import matched_rules
 from svc.identify.model import Decision, RuleAction
 from svc.identify.queries import events
 from svc.identify.queries.events import EventPosition
-from svc.identify.queries.hours import hours
+from svc.identify.queries.hours import hours_behind
 from svc.identify.records import Event
 from svc.identify.velocity.counts import KINDS, EnvironmentKind, kind_of
 from svc.kernel.access.roles import may
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.queries import organization
-from svc.kernel.values.fields import ENVIRONMENTS, Environment, RequestId, about, id_form
-from svc.kernel.values.ids import DAY_MS
+from svc.kernel.values.fields import Environment, RequestId, about, id_form
+from svc.kernel.values.ids import DAY_MS, HOUR_MS
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.values.struct_fields import sent
-from svc.kernel.work.slices import Slice, in_slices
+from svc.kernel.work.slices import Slice, in_slices, in_turns, scanned
 from svc.world import twenty_characters
 
 
@@ -188,9 +188,8 @@ class RulesQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 async def read_rules(services: Services, call: Call) -> RulesAnswer | Refusal:
     """`GET .../rules`: the ruleset in force, with the recent results of its rules."""
-    number = call.organization.number
-    query: RulesQuery = call.query
-    return await services.store.query(partial(_seen, number=number, kind=query.environment, now_ms=call.at_ms))
+    number, kind = call.organization.number, call.query.environment
+    return await _shown(services, call, await services.store.query(partial(ruleset_in_force, number=number, kind=kind)))
 
 
 async def put_rules(services: Services, call: Call) -> RulesAnswer | Refusal:
@@ -213,19 +212,19 @@ async def put_rules(services: Services, call: Call) -> RulesAnswer | Refusal:
     if refusal is not None:
         return refusal
 
-    def job(transaction: Transaction) -> RulesAnswer | Refusal:
+    def job(transaction: Transaction) -> Ruleset | Refusal:
         refusal = checked_rules(transaction, number, kind, rules)
         if refusal is None and is_draft:
             refusal = checked_drafts(transaction, number, kind, kept)
         if refusal is not None:
             return refusal
-        saved = save_rules(transaction, number, kind, body.revision, kept, caller.key.id, call.at_ms)
-        if isinstance(saved, Refusal):
-            return saved
-        warnings = (*ruleset_warnings(saved), *condition_warnings(kept, kind))
-        return replace(_seen(transaction, number, kind, call.at_ms), warnings=warnings or UNSET)
+        return save_rules(transaction, number, kind, body.revision, kept, caller.key.id, call.at_ms)
 
-    return await change(services, call, job)
+    saved = await change(services, call, job)
+    if isinstance(saved, Refusal):
+        return saved
+    warnings = (*ruleset_warnings(saved), *condition_warnings(kept, kind))
+    return replace(await _shown(services, call, saved), warnings=warnings or UNSET)
 
 
 def _deciding(rules: Sequence[Rule]) -> list[Rule]:
@@ -269,7 +268,7 @@ async def preview_rules(services: Services, call: Call) -> RulesPreview | Refusa
     refusal = refusal or call.turn.refusal()
     if refusal is not None:
         return refusal
-    async with call.turn.exclusive():
+    with call.turn.exclusive():
         places = await newest_positions(
             services, call.turn, number, environments_of(kind), call.at_ms, most=MAX_PREVIEWED
         )
@@ -321,8 +320,9 @@ class _Tally:
 async def _tally(services: Services, call: Call, tried: Prepared, places: Sequence[EventPosition]) -> _Tally:
     tally = _Tally()
     decided = partial(_decided, call.organization.number, call.at_ms, tried)
-    async with aclosing(in_slices(services.world, services.store, places, decided)) as slices:
-        async for found in slices:
+    slices = in_slices(services.world, services.store, places, decided)
+    async with aclosing(in_turns(slices, call.turn.held)) as parts:
+        async for found in parts:
             for each in found:
                 if each is not None:
                     tally.note(*each)
@@ -377,18 +377,20 @@ def _rule(fields: RuleFields, rule_id: str) -> Rule:
     )
 
 
-def _seen(snapshot: Snapshot, number: int, kind: EnvironmentKind, now_ms: int) -> RulesAnswer:
-    """Return the ruleset in force. Its counts are sums of whole hours."""
-    ruleset = ruleset_in_force(snapshot, number, kind)
+async def _shown(services: Services, call: Call, ruleset: Ruleset) -> RulesAnswer:
+    """Return a ruleset with its counts, which are sums of whole hours."""
+    number, now_ms, kind = call.organization.number, call.at_ms, call.query.environment
     month, day, failed = Counter[str](), Counter[str](), Counter[str]()
-    for environment in ENVIRONMENTS:
-        if kind_of(environment) != kind:
-            continue
-        for began_ms, counts in hours(snapshot, number, environment, now_ms - 30 * DAY_MS, now_ms + 1):
-            month.update(counts.rules)
-            if began_ms > now_ms - DAY_MS:
-                day.update(counts.rules)
-                failed.update(counts.rule_errors)
+    for environment in environments_of(kind):
+        scan = partial(hours_behind, number=number, environment=environment, to_ms=now_ms + 1)
+        slices = scanned(services.world, services.store, scan, max(now_ms - 30 * DAY_MS - HOUR_MS, 0))
+        async with aclosing(in_turns(slices, call.turn.held)) as parts:
+            async for some in parts:
+                for began_ms, counts in some:
+                    month.update(counts.rules)
+                    if began_ms > now_ms - DAY_MS:
+                        day.update(counts.rules)
+                        failed.update(counts.rule_errors)
     rows = (
         RuleRow(
             **msgspec.structs.asdict(rule),

@@ -33,7 +33,7 @@ from svc.kernel.values.ids import DAY_MS, HOUR_MS
 from svc.kernel.values.refusals import Detail, Refusal
 from svc.kernel.values.struct_fields import body_of, sent
 from svc.kernel.values.timestamps import timestamp, unix_ms
-from svc.kernel.work.slices import Slice, scanned
+from svc.kernel.work.slices import Slice, in_turns, scanned
 
 StepLength = Annotated[Literal["hour", "day"], about("Length of a period; days are those of UTC.", "hour")]
 SIGNALS_SHOWN = 20
@@ -221,8 +221,9 @@ async def read_actions(services: Services, call: Call) -> ActionsBody | Refusal:
     scan = partial(scan_action_counts, number=number, environment=environment, actions=actions, from_ms=from_ms)
     looks, behind = 0, NOTHING_BEHIND
     start = Listing(from_ms, to_ms).start
-    async with call.turn.held(), aclosing(scanned(services.world, services.store, scan, start)) as slices:
-        async for some in slices:
+    slices = scanned(services.world, services.store, scan, start)
+    async with aclosing(in_turns(slices, call.turn.held)) as parts:
+        async for some in parts:
             for behind, part in some:  # noqa: B007  the last one is where it ended
                 counted.update(part)
             looks += len(some)

@@ -4,6 +4,7 @@ console's lists and histories, which are bounded and read some rows at a time.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, aclosing
 from functools import partial
@@ -27,8 +28,8 @@ from svc.features.events.console_bodies import (
 )
 from svc.features.events.routes import find_events
 from svc.http.callers.limits import Turn
-from svc.http.change import change
-from svc.http.listing import read_behind, read_page
+from svc.http.change import delete_in_steps
+from svc.http.listing import read_behind
 from svc.http.route import ORGANIZATION, Call, Route, Services, console_route
 from svc.identify.events.event_row import event_row
 from svc.identify.events.listing import (
@@ -80,7 +81,7 @@ async def erase_wholly(
         return unless(transaction) or erase_visitor(transaction, number, visitor_id, call.at_ms)
 
     go_on = partial(continue_erasure, number=number, raw_id=visitor_id.encode(), now_ms=call.at_ms)
-    return await _erased(services, call, begin, go_on)
+    return await delete_in_steps(services, call, begin, go_on)
 
 
 async def erase_an_account(services: Services, call: Call) -> Refusal | None:
@@ -93,17 +94,7 @@ async def erase_an_account(services: Services, call: Call) -> Refusal | None:
     begin = partial(erase_account, number=number, account_id=account_id, now_ms=call.at_ms)
     digest = account_digest(number, account_id)
     go_on = partial(continue_account_erasure, number=number, digest=digest, now_ms=call.at_ms)
-    return await _erased(services, call, begin, go_on)
-
-
-async def _erased(
-    services: Services, call: Call, begin: Callable[[Transaction], Refusal | bool], go_on: Callable[[Transaction], bool]
-) -> Refusal | None:
-    """Begin an erasure, and go on with it until nothing is left."""
-    ended = await change(services, call, begin, may_use_reserve=True)
-    while ended is False:
-        ended = await change(services, call, go_on, may_use_reserve=True)
-    return ended if isinstance(ended, Refusal) else None
+    return await delete_in_steps(services, call, begin, go_on)
 
 
 EVENTS_SHOWN = 50
@@ -111,6 +102,8 @@ EVENTS_LOOKED_AT = 200
 TAGS_SHOWN = 50
 VISITORS_AT_ONCE = 200
 """Visitors whose events are counted together, so that each row of a segment that is read is of use."""
+MATCHING_EVENTS = 500
+"""Newest events of a tag or an address among which its visitors are looked for."""
 MAX_VISITORS = 1000
 """Visitors that are looked at for one page: an environment with few of them gets a short page and a cursor."""
 
@@ -138,17 +131,31 @@ async def list_visitors(services: Services, call: Call) -> VisitorsBody | Refusa
     number, filters = call.organization.number, _filters(query)
     if isinstance(filters, Refusal):
         return filters
-    bound = bound_to(sent(query.environment), filters)
-    cursors = Cursors(services.webhooks.cursors_key, "visitors", number, bound)
-    if filters is None:
-        return await _created_page(services, call, cursors)
+    cursors = Cursors(services.webhooks.cursors_key, "visitors", number, bound_to(sent(query.environment), filters))
+    return await (_created_page if filters is None else partial(_seen_page, filters=filters))(services, call, cursors)
+
+
+async def _seen_page(services: Services, call: Call, cursors: Cursors, filters: Filters) -> VisitorsBody | Refusal:
+    """Return a page of visitors that were seen with a tag or at an address, in the order of their ids."""
+    query: VisitorsQuery = call.query
+    number, behind = call.organization.number, b"" if query.cursor is UNSET else cursors.read(query.cursor)
+    if behind is None:
+        return invalid("cursor", "invalid_cursor", "query")
     environment: Environment = "production" if query.environment is UNSET else query.environment
-    scan = partial(_seen_with, number=number, environment=environment, filters=filters)
-    page = await read_page(services, cursors, query, scan, most=MAX_VISITORS)
-    if isinstance(page, Refusal):
-        return page
-    rows = await _rows(services, call, page.rows)
-    return VisitorsBody(tuple(row for _, row in rows), page.next_cursor)
+    listing = Listing(0, end_of_now(call.at_ms), filters, limit=MATCHING_EVENTS)
+    matching, _ = await find_events(services, call.turn, number, [environment], listing)
+    counted = Counter(event.verdict.visitor_id for _, event in matching)
+    ids = sorted(visitor_id for visitor_id in counted if visitor_id.encode() > behind)
+    shown = ids[: query.limit]
+
+    def read(snapshot: Snapshot, some: Sequence[str]) -> Iterator[Found]:
+        for visitor_id in some:
+            record = visitor_views.find_visitor(snapshot, number, visitor_id)
+            yield Found(visitor_id, record, counted[visitor_id])
+
+    rows = await _rows(services, call, await all_in_slices(services.world, services.store, shown, read))
+    cursor = cursors.write(shown[-1].encode()) if len(ids) > len(shown) else UNSET
+    return VisitorsBody(tuple(row for _, row in rows), cursor)
 
 
 async def _created_page(services: Services, call: Call, cursors: Cursors) -> VisitorsBody | Refusal:
@@ -164,7 +171,7 @@ async def _created_page(services: Services, call: Call, cursors: Cursors) -> Vis
     rows: list[tuple[Found, VisitorRow]] = []
     looked_at, at_once = 0, query.limit + 1
     while behind is not None and len(rows) <= query.limit and looked_at < MAX_VISITORS:
-        found, behind = await read_behind(services, scan, behind, at_once)
+        found, behind = await read_behind(services, scan, behind, at_once, turn=call.turn)
         rows += await _rows(services, call, found, sent(query.environment))
         looked_at, at_once = looked_at + len(found), min(2 * at_once, VISITORS_AT_ONCE)
     if len(rows) > query.limit:
@@ -212,16 +219,6 @@ def _created(snapshot: Snapshot, after: bytes, count: int, *, number: int) -> It
     for visitor, record in visitor_views.visitors(snapshot, number, before, count):
         position = visitor.to_bytes(4)
         yield position, Found(record.visitor_id, record, position=position)
-
-
-def _seen_with(
-    snapshot: Snapshot, after: bytes, count: int, *, number: int, environment: Environment, filters: Filters
-) -> Iterator[tuple[bytes, Found]]:
-    """Yield visitors that were seen with a tag or at an address, in the order of their ids."""
-    after_id = after.decode() or None
-    for each in visitor_views.visitors_with(snapshot, number, environment, filters, after_id, count):
-        record = visitor_views.find_visitor(snapshot, number, each.visitor_id)
-        yield each.visitor_id.encode(), Found(each.visitor_id, record, each.events)
 
 
 async def read_visitor(services: Services, call: Call) -> VisitorBody | Refusal:

@@ -175,7 +175,7 @@ async def list_deliveries(services: Services, call: Call) -> WebhookDeliveriesBo
 
     cursors = Cursors(services.webhooks.cursors_key, "deliveries", number)
     rows = encoded(scan, lambda found: delivery_row(*found))
-    page = await read_page(services, cursors, query, rows, BEYOND)
+    page = await read_page(services, call.turn, cursors, query, rows, BEYOND)
     return page if isinstance(page, Refusal) else WebhookDeliveriesBody(page.rows, page.next_cursor)
 
 

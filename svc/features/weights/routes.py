@@ -45,7 +45,7 @@ from svc.kernel.tenants import queries as lookups
 from svc.kernel.values.fields import PLATFORMS, Environment, KeyId, Platform, about
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.values.struct_fields import body_of, sent
-from svc.kernel.work.slices import in_slices
+from svc.kernel.work.slices import in_slices, in_turns
 
 _SIGNALS = SignalsBody(
     signals=tuple(
@@ -204,7 +204,7 @@ async def preview_weights(services: Services, call: Call) -> WeightsPreview | Re
     refusal = services.limits.work_refusal(number, 1, call.at_ms) or call.turn.refusal()
     if refusal is not None:
         return refusal
-    async with call.turn.exclusive():
+    with call.turn.exclusive():
         return await _compared(services, call, scope)
 
 
@@ -214,8 +214,9 @@ async def _compared(services: Services, call: Call, scope: _Scope) -> WeightsPre
     newest = await newest_positions(services, call.turn, number, [scope.environment], now_ms, most=MAX_LOOKED_AT)
     services.limits.work_refusal(number, EVENT_WORK * min(len(newest), MAX_EVENTS), now_ms)
     compared = 0
-    async with aclosing(in_slices(services.world, services.store, newest, partial(_matching, scope))) as slices:
-        async for found in slices:
+    slices = in_slices(services.world, services.store, newest, partial(_matching, scope))
+    async with aclosing(in_turns(slices, call.turn.held)) as parts:
+        async for found in parts:
             for each in found:
                 if each is not None:
                     preview.note(*each)

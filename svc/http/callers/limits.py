@@ -7,7 +7,7 @@ the organization's own servers out.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator, Iterable
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import Final
 
 import msgspec
@@ -26,6 +26,7 @@ RETRY_AFTER_S = 1
 
 class LongReads:
     """The turns of one service: of all organizations one long read runs at a time, and each organization queues once.
+    One that may take longer than some tenths of a second holds the turn for a slice at a time (`slices.in_turns`).
 
     A request gets its `Turn` with its `Call`, and nothing else takes one: so what a request reads while it holds the
     turn never waits for that turn.
@@ -35,6 +36,8 @@ class LongReads:
         self._lock = trio.Lock()
         self._own: dict[int, trio.Lock] = {}
         """Of organizations that have one which runs or waits."""
+        self._pages: dict[int, trio.Lock] = {}
+        """The same of pages."""
         self._organizations: set[int] = set()
 
     def turn(self, organization: int) -> Turn:
@@ -42,19 +45,18 @@ class LongReads:
         return Turn(self, organization)
 
     def is_exclusive(self, organization: int) -> bool:
-        """Return whether the organization has an exclusive read that runs or waits."""
+        """Return whether the organization has an exclusive read."""
         return organization in self._organizations
 
     @asynccontextmanager
     async def wait(self, organization: int) -> AsyncGenerator[None]:
         """Wait for the turn, and hold it for a block. Only a `Turn` calls this."""
-        own = self._own.setdefault(organization, trio.Lock())
-        try:
-            async with own, self._lock:
-                yield
-        finally:
-            if not own.locked() and self._own.get(organization) is own:
-                del self._own[organization]
+        async with _of(self._own, organization), self._lock:
+            yield
+
+    def page(self, organization: int) -> AbstractAsyncContextManager[None]:
+        """Wait until no other page of the organization is read, for a block. Only a `Turn` calls this."""
+        return _of(self._pages, organization)
 
     @contextmanager
     def exclude(self, organization: int) -> Generator[None]:
@@ -66,9 +68,22 @@ class LongReads:
             self._organizations.discard(organization)
 
 
+@asynccontextmanager
+async def _of(locks: dict[int, trio.Lock], organization: int) -> AsyncGenerator[None]:
+    """Hold the organization's lock for a block."""
+    own = locks.setdefault(organization, trio.Lock())
+    try:
+        async with own:
+            yield
+    finally:
+        if not own.locked() and locks.get(organization) is own:
+            del locks[organization]
+
+
 class Turn:
     """The turn of one request among the long reads of a service. Blocks that hold it may be within each other: the
-    outermost waits for it and gives it back.
+    outermost waits for it and gives it back. A read of seconds is exclusive and holds the turn for each of its slices:
+    others of the organization are refused, and other organizations go on in between.
     """
 
     def __init__(self, reads: LongReads, organization: int) -> None:
@@ -76,7 +91,7 @@ class Turn:
         self._is_held = False
 
     def refusal(self) -> Refusal | None:
-        """Return `429 rate_limited` while the organization has an exclusive read that runs or waits, else `None`."""
+        """Return `429 rate_limited` while the organization has an exclusive read."""
         if not self._reads.is_exclusive(self._organization):
             return None
         explanation = "A preview or suggestion of this organization runs. Wait for the seconds in Retry-After."
@@ -96,13 +111,23 @@ class Turn:
                 self._is_held = False
 
     @asynccontextmanager
-    async def exclusive(self) -> AsyncGenerator[None]:
-        """Hold the turn as `held` does; meanwhile `refusal` refuses the organization's other exclusive reads. Enter it
-        only if there is no `refusal`, without a checkpoint in between.
+    async def page(self) -> AsyncGenerator[None]:
+        """Be, for a block, the one page of the organization that is read: for a read of some slices. Others of the
+        organization wait, and nobody else. The turn may not be asked for within.
+        """
+        if self._is_held:
+            yield
+            return
+        async with self._reads.page(self._organization):
+            yield
+
+    @contextmanager
+    def exclusive(self) -> Generator[None]:
+        """Refuse the organization's other exclusive reads for a block, by `refusal`. Enter it only if there is none,
+        without a checkpoint in between.
         """
         with self._reads.exclude(self._organization):
-            async with self.held():
-                yield
+            yield
 
 
 BYTES_A_DAY = 16 << 20
@@ -149,7 +174,7 @@ SITE_OPEN_READS_PER_S = 80
 EVENT_WORK: Final = 1
 """Units of an event that a preview looks at."""
 ENTRY_WORK: Final = 10
-"""Of a list entry that is added."""
+"""Of a list entry that is added or removed."""
 CONDITION_WORK: Final = 10
 """Of a rule or a filter that is saved or tried: it is compiled, in some tenths of a millisecond."""
 CHARACTERS_A_UNIT: Final = 20

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
+
 from svc.identify.events.hour_counts import NOTHING, HourCounts, hour_of
 from svc.identify.records import Event
 from svc.identify.tables import HOURS
@@ -19,15 +22,24 @@ def hours(
     """Return (start of the hour in Unix ms, its counts) of the hours from `from_ms` to before `to_ms`, oldest first.
     Leave out hours without events. At most one row is read for each hour.
     """
-    environment_index, beyond = ENVIRONMENTS.index(environment), -(-to_ms // HOUR_MS)
-    found: list[tuple[int, HourCounts]] = []
-    for (_, _, hour), counts in snapshot.scan(
-        HOURS, number, environment_index, start=(number, environment_index, max(from_ms, 0) // HOUR_MS)
-    ):
+    return list(_from_hour(snapshot, number, environment, max(from_ms, 0) // HOUR_MS, to_ms))
+
+
+def hours_behind(
+    snapshot: Snapshot, behind_ms: int, count: int, *, number: int, environment: Environment, to_ms: int
+) -> Iterator[tuple[int, HourCounts]]:
+    """Yield up to `count` of the same hours, of those that begin after `behind_ms`, which is not negative."""
+    return islice(_from_hour(snapshot, number, environment, behind_ms // HOUR_MS + 1, to_ms), count)
+
+
+def _from_hour(
+    snapshot: Snapshot, number: int, environment: Environment, first: int, to_ms: int
+) -> Iterator[tuple[int, HourCounts]]:
+    place, beyond = ENVIRONMENTS.index(environment), -(-to_ms // HOUR_MS)
+    for (_, _, hour), counts in snapshot.scan(HOURS, number, place, start=(number, place, first)):
         if hour >= beyond:
-            break
-        found.append((hour * HOUR_MS, counts))
-    return found
+            return
+        yield hour * HOUR_MS, counts
 
 
 def hour_key(number: int, event: Event) -> HourKey:

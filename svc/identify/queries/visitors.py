@@ -1,10 +1,7 @@
-"""Read queries about visitors: who there is, who was seen with a tag or at an address, and what a visitor did before
-and after an event. They change nothing.
-"""
+"""Read queries about visitors: who there is, and what a visitor did before and after an event. They change nothing."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from functools import reduce
@@ -12,13 +9,13 @@ from itertools import islice
 from typing import NamedTuple
 from uuid import UUID
 
-from svc.identify.events.listing import Filters, Position
-from svc.identify.index.digests import digest_of, wanted
+from svc.identify.events.listing import Position
+from svc.identify.index.digests import digest_of
 from svc.identify.index.forward_queries import SearchForward
 from svc.identify.index.queries import Scope, Search, just_above, scope_of
 from svc.identify.index.tally_queries import read_part
 from svc.identify.matching import Visitor
-from svc.identify.queries.events import KEYS_OF_A_LOOK, event_if_readable
+from svc.identify.queries.events import KEYS_OF_A_LOOK
 from svc.identify.records import Event
 from svc.identify.tables import ERASURES, EVENTS, VISITOR_IDS, VISITORS
 from svc.kernel.store.schema.codec import CorruptionError
@@ -26,26 +23,12 @@ from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.fields import ENVIRONMENTS, Environment
 from svc.kernel.values.ids import is_visitor_id
 
-MAX_LOOKED_AT = 500
-"""Newest events of a tag or an address among which its visitors are looked for."""
 CLOCK_MARGIN_MS = 24 * 3600 * 1000
 """An event may have arrived before its visitor was first seen, if the clock was set back meanwhile: by at most this
 time.
 """
-
-
 END = Position(0, bytes(16))
 """Behind all events."""
-
-
-class Sighting(NamedTuple):
-    """A visitor, and how often it was seen with the tag or address that was asked for."""
-
-    visitor_id: str
-    first_seen_ms: int
-    last_seen_ms: int
-    events: int
-    """At most `MAX_LOOKED_AT`."""
 
 
 def find_visitor(snapshot: Snapshot, number: int, visitor_id: str) -> Visitor | None:
@@ -87,28 +70,6 @@ def visitors(snapshot: Snapshot, number: int, after: int | None, limit: int) -> 
     beyond = (number + 1,) if after is None else (number, after)
     rows = snapshot.scan_reverse(VISITORS, (number,), beyond)
     return [(visitor, record) for (_, visitor), record in islice(rows, limit)]
-
-
-def visitors_with(
-    snapshot: Snapshot, number: int, environment: Environment, filters: Filters, after: str | None, limit: int
-) -> list[Sighting]:
-    """Return at most `limit` visitors that were seen with a tag or at an address, in the order of their ids; with
-    `after`, only those after this id. Only the `MAX_LOOKED_AT` newest events with the tag or address are considered,
-    for the counts too. Raises `ValueError` unless `filters` asks for exactly one of the two.
-    """
-    if (filters.tag is None) == (filters.ip_address is None):
-        raise ValueError("either a tag or an address")
-    search = Search(snapshot, Scope(number, ENVIRONMENTS.index(environment)), wanted(filters))
-    seen: defaultdict[str, list[int]] = defaultdict(list)
-    for _, request_id in islice(search, MAX_LOOKED_AT):
-        event = event_if_readable(snapshot, number, request_id)
-        if event is not None and filters.matches(event):
-            seen[event.verdict.visitor_id].append(event.occurred_at_ms)
-    found = sorted(visitor_id for visitor_id in seen if after is None or visitor_id > after)
-    return [
-        Sighting(visitor_id, seen[visitor_id][-1], seen[visitor_id][0], len(seen[visitor_id]))
-        for visitor_id in found[:limit]
-    ]
 
 
 class Activity(NamedTuple):

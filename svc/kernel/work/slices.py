@@ -8,7 +8,7 @@ the loop several times: so a long read has half of the loop at most, and all of 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, nullcontext
 from functools import partial
 from typing import Final, TypeVar
@@ -50,9 +50,10 @@ async def scanned(
     start: P,
     at_once: int = FIRST_AT_ONCE,
     wanted: Callable[[], int] = lambda: MAX_AT_ONCE,
+    before_more: Callable[[], Awaitable[object]] = trio.lowlevel.checkpoint_if_cancelled,
 ) -> AsyncGenerator[list[tuple[P, R]]]:
     """Yield what the scan finds, some items at a time; `at_once` of them at first, and then no more than are `wanted`.
-    Raises what `scan` raises.
+    `before_more` is awaited before each slice but the first. Raises what `scan` raises.
     """
     position, at_once, spent_s = start, min(at_once, MAX_AT_ONCE), 0.0
     while True:
@@ -64,6 +65,7 @@ async def scanned(
         if has_ended:
             return
         spent_s += took_s + world.worked_s() - began_s
+        await before_more()
         at_once = min(2 * len(found), MAX_AT_ONCE, wanted())
         spent_s = await _paused(world, spent_s)
 
@@ -76,22 +78,32 @@ async def found_behind(
     limit: int,
     *,
     most: int,
-    held: Held = nullcontext,
+    held: Held,
+    page: Held = nullcontext,
 ) -> tuple[list[R], P | None]:
     """Return up to `limit` rows behind a position, and the position of the last item that was looked at, `None` = there
     is none behind it. An item without a row is `None`. At most about `most` are looked at, and behind a full page only
-    few. `held()` is entered for a long search: one that finds something in less than half of what it looks at, or that
-    looks at more than `SHORT`.
+    few. `held()` is entered for each slice of a long search, which finds something in less than half of what it looks
+    at, or looks at more than `SHORT`; `page()` before that, where one slice is not enough.
     """
     found: list[R] = []
-    looked_at, behind, is_long = 0, start, False
-    async with AsyncExitStack() as stack:
+    looked_at, behind, entered = 0, start, nullcontext
+    stack = AsyncExitStack()
 
-        def wanted() -> int:
-            return MAX_AT_ONCE if is_long else max(limit + 1 - len(found), FIRST_AT_ONCE)
+    def wanted() -> int:
+        return MAX_AT_ONCE if entered is held else max(limit + 1 - len(found), FIRST_AT_ONCE)
 
-        slices = scanned(world, store, scan, start, limit + 1, wanted)
-        async for some in await stack.enter_async_context(aclosing(slices)):
+    async def enter() -> None:
+        nonlocal entered
+        is_long = entered is held or 2 * len(found) < looked_at or looked_at > SHORT
+        due = held if is_long else page
+        if is_long or entered is not due:
+            await stack.aclose()
+            await stack.enter_async_context(due())
+            entered = due
+
+    async with stack, aclosing(scanned(world, store, scan, start, limit + 1, wanted, enter)) as slices:
+        async for some in slices:
             for position, row in some:
                 if len(found) == limit and (row is not None or looked_at >= most):
                     return found, behind
@@ -101,9 +113,6 @@ async def found_behind(
                     most = min(most, looked_at + MAX_AT_ONCE) if len(found) == limit else most
             if looked_at >= most:
                 return found, behind
-            if not is_long and (2 * len(found) < looked_at or looked_at > SHORT):
-                is_long = True
-                await stack.enter_async_context(held())
     return found, None
 
 
@@ -148,6 +157,11 @@ class Slice:
         self._world = world
         self._began_s = world.worked_s()
 
+    @property
+    def is_over(self) -> bool:
+        """Return whether its time has passed."""
+        return self._world.worked_s() - self._began_s >= SLICE_S
+
     async def pause(self) -> None:
         """Rest if the slice is over; then another one begins."""
         spent_s = self._world.worked_s() - self._began_s
@@ -156,15 +170,17 @@ class Slice:
             self._began_s = self._world.worked_s()
 
 
-async def carried_out(world: World, steps: Steps[R]) -> R:
-    """Return the result of the work. Raises what it raises."""
-    time = Slice(world)
+async def carried_out(world: World, steps: Steps[R], held: Held) -> R:
+    """Return the result of the work. `held()` is entered for each slice and its rest. Raises what it raises."""
     while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return end.value
-        await time.pause()
+        async with held():
+            time = Slice(world)
+            while not time.is_over:
+                try:
+                    next(steps)
+                except StopIteration as end:
+                    return end.value
+            await time.pause()
 
 
 async def _paused(world: World, spent_s: float) -> float:

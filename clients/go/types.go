@@ -946,8 +946,8 @@ type ProposalsBody struct {
 
 // ProposedRule is part of a response.
 type ProposedRule struct {
-	// Of a rule that is new it is given by the proposal.
-	ID string `json:"id"`
+	// Left out of a rule that is not in force: a save of these rules makes it.
+	ID *string `json:"id,omitzero"`
 	// Its name: unique, up to 80 characters.
 	Name string `json:"name"`
 	// When it matches, in CEL (the Common Expression Language).

@@ -132,6 +132,23 @@ async def test_a_proposal_waits_for_an_admin_and_is_dismissed_by_one_or_by_its_a
     assert_error(await admin("DELETE", "/rule-proposals/x"), 404, "not_found")
 
 
+async def test_a_proposal_can_be_saved_as_it_is_read(live: Live):
+    """Rules in force keep their ids; a save makes those that are new, and those that were deleted meanwhile."""
+    admin, analyst = Automation(live), await member(live, "analyst")
+    blocked, trusted = (await rules_of(admin))["rules"]
+    given = {"revision": 0, "rules": [blocked, ACTIVE, trusted, SHADOW]}
+    made = (await analyst("POST", "/rule-proposals", given)).json()
+    assert ["id" in rule for rule in made["rules"]] == [True, False, True, False]
+    assert (await save(admin, blocked)).status_code == 200
+    (listed,) = (await admin("GET", "/rule-proposals")).json()["proposals"]
+    (shown,) = (await run_beside("rule", "proposals", live.organization.id, "--json", *live.options)).json["proposals"]
+    for proposal in (listed, shown):
+        saved = await save(admin, *proposal["rules"])
+        assert saved.status_code == 200, saved.text
+        assert [rule["name"] for rule in saved.json()["rules"]] == ["Blocked", "Known", "Trusted", "Seen"]
+        assert saved.json()["rules"][0]["id"] == blocked["id"]
+
+
 async def test_a_proposal_is_refused_as_a_save_is_and_beyond_twenty(live: Live):
     admin = Automation(live)
     faults: list[tuple[dict[str, Any], str, str]] = [

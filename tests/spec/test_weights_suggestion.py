@@ -78,7 +78,7 @@ async def test_a_file_of_labels_is_imported_also_for_events_that_are_gone(shop: 
     await after(shop.live, 29)
     recent = (await shop.visits(1))[0]
     await after(shop.live, 2)
-    lines = f"{old[0]},fraud,chargeback\r\n{new[0]},legitimate,\n\n{recent},fraud,\n"
+    lines = f"{old[0]},fraud,chargeback\r\n{new[0]},legitimate,\n\n{recent},fraud,\n{new[0]},legitimate,\n"
     ran = await shop.import_(shop.file("\ufeff" + HEADER + lines), "--json")
     assert ran.json == {"organization_id": shop.live.organization.id, "labeled": 3, "fraud": 2, "legitimate": 1}
     event = await event_of(shop.live, shop.secret, {"request_id": recent})
@@ -101,13 +101,15 @@ async def test_a_file_of_labels_is_imported_also_for_events_that_are_gone(shop: 
         ("{id},fraud,spam,x", "line 3: 4 columns"),
         ("019b76da-a800-7000-8000-000000000000,fraud,", "line 3: the organization has no event"),
         ('"{id},fraud', "line 3: "),
+        ("{first},legitimate,", "line 3: line 2 labels the same event otherwise"),
+        ("{first},fraud,bot", "line 3: line 2 labels the same event otherwise"),
     ],
 )
 @pytest.mark.slow
 async def test_a_bad_line_refuses_the_whole_file_with_its_number(shop: Shop, second: str, says: str):
     first, other = await shop.visits(2)
     before = shop.live.contents()
-    content = f"{HEADER}{first},fraud,spam\n{second.format(id=other)}\n"
+    content = f"{HEADER}{first},fraud,spam\n{second.format(id=other, first=first)}\n"
     (await shop.import_(shop.file(content))).assert_refused(says, "nothing was labeled")
     assert shop.live.contents() == before
 

@@ -1018,8 +1018,8 @@ export interface ProposalsBody {
 }
 
 export interface ProposedRule {
-  /** Of a rule that is new it is given by the proposal. */
-  id: string;
+  /** Left out of a rule that is not in force: a save of these rules makes it. */
+  id?: string;
   /** Its name: unique, up to 80 characters. */
   name: string;
   /** When it matches, in CEL (the Common Expression Language). */

@@ -819,8 +819,8 @@ class ProposalsBody(TypedDict):
 
 
 class ProposedRule(TypedDict):
-    id: str
-    """Of a rule that is new it is given by the proposal."""
+    id: NotRequired[str]
+    """Left out of a rule that is not in force: a save of these rules makes it."""
     name: str
     """Its name: unique, up to 80 characters."""
     condition: str

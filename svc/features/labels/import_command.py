@@ -89,12 +89,21 @@ def _check(operation: Operation, lines: list[Line]) -> None:
 
 
 def read_csv(content: bytes) -> list[Line]:
-    """Return the lines of a CSV file. Raises `CommandError` with the number of the first that is wrong."""
+    """Return the lines of a CSV file, of those that say the same the first. Raises `CommandError` with the number of
+    the first line that is wrong, or that labels an event otherwise than one before.
+    """
     try:
         table = read_table(content, Form(COLUMNS, COLUMNS[:2], needs_header=True))
     except CsvError as error:
         raise CommandError(f"{error}; nothing was labeled") from None
-    return [_line(row) for row in table.rows]
+    found: dict[bytes, Line] = {}
+    for line in map(_line, table.rows):
+        first = found.setdefault(line.request_id, line)
+        if first[1:] != line[1:]:
+            raise CommandError(
+                f"line {line.number}: line {first.number} labels the same event otherwise; nothing was labeled"
+            )
+    return list(found.values())
 
 
 def _line(row: Row) -> Line:

@@ -13,6 +13,7 @@ from svc.command.operation import Operation, OrganizationGroup
 from svc.command.output import CommandError, kind_option, show_json
 from svc.features.members.jobs import find_member
 from svc.features.rules.jobs import revisions, ruleset_in_force
+from svc.features.rules.proposal_routes import proposed_rules
 from svc.features.rules.ruleset import Rule, RuleMode, Ruleset
 from svc.features.rules.tables import RULE_PROPOSALS
 from svc.identify.model import RuleAction
@@ -131,8 +132,10 @@ def _name_of(snapshot: Snapshot, number: int, who: str) -> str | None:
 @kind_option
 def list_proposals(operation: Operation, kind: EnvironmentKind) -> None:
     """List the rules that members propose to an admin, oldest first."""
+    number = operation.number
     with operation.store.read() as snapshot:
-        found = [row for _, row in snapshot.scan(RULE_PROPOSALS, operation.number, KINDS.index(kind))]
+        found = [row for _, row in snapshot.scan(RULE_PROPOSALS, number, KINDS.index(kind))]
+        rules = [msgspec.to_builtins(proposed_rules(snapshot, number, kind, each)) for each in found]
     rows = [
         {
             "id": each.id,
@@ -140,9 +143,9 @@ def list_proposals(operation: Operation, kind: EnvironmentKind) -> None:
             "author": each.author,
             "note": each.note,
             "revision": each.revision,
-            "rules": [msgspec.structs.asdict(rule) for rule in each.rules],
+            "rules": proposed,
         }
-        for each in found
+        for each, proposed in zip(found, rules, strict=True)
     ]
     operation.show_rows(rows, "proposals", ("created_at", "author", "note", "id"))
 

@@ -28,7 +28,7 @@ from svc.features.rules.routes import (
 from svc.features.rules.tables import RULE_PROPOSALS
 from svc.http.change import caller_of, change, member_of
 from svc.http.route import ORGANIZATION, Call, Route, Services
-from svc.identify.velocity.counts import KINDS
+from svc.identify.velocity.counts import KINDS, EnvironmentKind
 from svc.kernel.access.audit import Audited
 from svc.kernel.access.roles import may
 from svc.kernel.store.snapshot import Snapshot, Transaction
@@ -54,7 +54,9 @@ class NewProposalBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
 class ProposedRule(msgspec.Struct, frozen=True, kw_only=True):
     """A rule of a proposal."""
 
-    id: Annotated[RuleId, about("Of a rule that is new it is given by the proposal.")]
+    id: (
+        Annotated[RuleId, about("Left out of a rule that is not in force: a save of these rules makes it.")] | UnsetType
+    ) = UNSET
     name: RuleName
     condition: Condition
     action: Action
@@ -85,8 +87,12 @@ async def list_proposals(services: Services, call: Call) -> ProposalsBody:
     """`GET .../rule-proposals`: what waits for an admin, oldest first."""
     query: RulesQuery = call.query
     place = KINDS.index(query.environment)
-    found = await services.store.query(partial(_proposals, number=call.organization.number, place=place))
-    return ProposalsBody(tuple(map(_row, found)))
+    number = call.organization.number
+
+    def read(snapshot: Snapshot) -> tuple[ProposalBody, ...]:
+        return tuple(_row(snapshot, number, query.environment, each) for each in _proposals(snapshot, number, place))
+
+    return ProposalsBody(await services.store.query(read))
 
 
 def _proposals(snapshot: Snapshot, number: int, place: int) -> list[Proposal]:
@@ -94,9 +100,17 @@ def _proposals(snapshot: Snapshot, number: int, place: int) -> list[Proposal]:
     return [proposal for _, proposal in islice(rows, MAX_PROPOSALS)]
 
 
-def _row(proposal: Proposal) -> ProposalBody:
-    rules = tuple(ProposedRule(**msgspec.structs.asdict(rule)) for rule in proposal.rules)
-    return body_of(ProposalBody, proposal, rules=rules)
+def _row(snapshot: Snapshot, number: int, kind: EnvironmentKind, proposal: Proposal) -> ProposalBody:
+    return body_of(ProposalBody, proposal, rules=proposed_rules(snapshot, number, kind, proposal))
+
+
+def proposed_rules(
+    snapshot: Snapshot, number: int, kind: EnvironmentKind, proposal: Proposal
+) -> tuple[ProposedRule, ...]:
+    """Return the rules of a proposal as a save takes them."""
+    in_force = {rule.id for rule in ruleset_in_force(snapshot, number, kind).rules}
+    rules = (ProposedRule(**msgspec.structs.asdict(rule)) for rule in proposal.rules)
+    return tuple(rule if rule.id in in_force else msgspec.structs.replace(rule, id=UNSET) for rule in rules)
 
 
 async def propose(services: Services, call: Call) -> ProposalBody | Refusal:
@@ -120,19 +134,19 @@ async def propose(services: Services, call: Call) -> ProposalBody | Refusal:
     )
     raw_id = raw_ordered_id("prop", proposal.id)
 
-    def job(transaction: Transaction) -> Proposal | Refusal:
+    def job(transaction: Transaction) -> ProposalBody | Refusal:
         refusal = checked_rules(transaction, number, kind, given)
         if body.revision > ruleset_in_force(transaction, number, kind).revision:
             refusal = invalid("revision", "out_of_range")
         place = KINDS.index(kind)
         if refusal is None and len(_proposals(transaction, number, place)) >= MAX_PROPOSALS:
             refusal = Refusal("proposal_limit")
-        if refusal is None:
-            transaction.put(RULE_PROPOSALS, (number, place, raw_id), proposal)
-        return refusal or proposal
+        if refusal is not None:
+            return refusal
+        transaction.put(RULE_PROPOSALS, (number, place, raw_id), proposal)
+        return _row(transaction, number, kind, proposal)
 
-    made = await change(services, call, job)
-    return made if isinstance(made, Refusal) else _row(made)
+    return await change(services, call, job)
 
 
 async def dismiss(services: Services, call: Call) -> Refusal | None:

@@ -2577,7 +2577,7 @@ public final class Types {
       super(fields);
     }
 
-    /** Of a rule that is new it is given by the proposal. */
+    /** Left out of a rule that is not in force: a save of these rules makes it. */
     public String id() {
       return textAt("id");
     }

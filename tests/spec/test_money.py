@@ -219,6 +219,7 @@ async def test_the_metrics_count_those_who_are_short_of_credit(tmp_path: Path):
         assert (scraped(name, state="used_up"), scraped(name, state="low")) == (1, 0)
 
 
+@pytest.mark.slow(0.2)
 async def test_an_erasure_does_not_make_credit_last_longer(live: Live):
     """What was charged for it counts: of today, of a day that is to be settled, and of settled days."""
     prepaid = live.new_organization(credit_usd=0.03)

@@ -9,8 +9,10 @@ from __future__ import annotations
 import errno
 import os
 import resource
+import time
 from pathlib import Path
 
+import httpx
 import pytest
 
 from bench.full import Ballast, Full, Limit, Outcome, small_disk
@@ -19,6 +21,7 @@ from svc.kernel.store.engine import CheckDepth
 from svc.kernel.store.opening import open_store
 from svc.kernel.store.store import StoreFullError
 from svc.world import World
+from tests.support.process import Served, run
 
 MIB = 1 << 20
 
@@ -52,6 +55,52 @@ def test_a_file_at_its_size_limit_refuses_visits_until_the_limit_is_raised(tmp_p
     outcome = Full(data, size=8 * MIB, somebody=Limit(data / "store", 8 * MIB)).run(rounds=0)
     show(outcome, "identify 200", "identify 503", "read 200")
     assert outcome.answers["identify 200"] >= 50
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [("org", "list"), ("check",)])
+def test_a_full_disk_without_a_lock_file_is_named(tmp_path: Path, command: tuple[str, ...]):
+    """As behind a restore or a copy: LMDB writes to that file by way of memory, and the process ended by SIGBUS."""
+    try:
+        with small_disk(2) as disk:
+            data = disk / "data"
+            run("org", "create", "shop", "--data", str(data))
+            (data / "store" / "lock.mdb").unlink()
+            ballast = Ballast(disk / "ballast")
+            ballast.take(0)
+            told = run(*command, "--data", str(data), status=1)
+            assert "the disk of the data directory is full" in told.stderr + told.stdout
+            ballast.give_back(0)
+            run("check", "--data", str(data))
+    except PermissionError as refused:
+        pytest.skip(str(refused))
+
+
+@pytest.mark.slow
+def test_a_service_starts_on_a_full_disk_and_takes_writes_once_there_is_space(tmp_path: Path):
+    try:
+        with small_disk(2) as disk:
+            data = disk / "data"
+            run("org", "create", "shop", "--data", str(data))
+            ballast = Ballast(disk / "ballast")
+            ballast.take(0)
+            server = Served(data)
+            try:
+                assert readiness(server) == (503, "full")
+                ballast.give_back(0)
+                until = time.monotonic() + 30
+                while readiness(server) != (200, "ok"):
+                    assert time.monotonic() < until
+                    time.sleep(0.1)
+            finally:
+                assert server.terminate() == 0
+    except PermissionError as refused:
+        pytest.skip(str(refused))
+
+
+def readiness(server: Served) -> tuple[int, str]:
+    response = httpx.get(f"http://127.0.0.1:{server.port}/readyz")
+    return response.status_code, response.json()["checks"]["store"]
 
 
 def test_a_partial_write_is_reported_as_a_full_disk_and_not_as_an_io_error(tmp_path: Path):

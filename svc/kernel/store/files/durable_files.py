@@ -149,9 +149,9 @@ class Lock:
         return os.pread(self._descriptor, 4096, 0)
 
     def write(self, content: bytes) -> None:
-        """Replace the content; only while holding the lock."""
-        os.ftruncate(self._descriptor, 0)
+        """Replace the content, without giving up its place on a disk that may be full; only while holding the lock."""
         os.pwrite(self._descriptor, content, 0)
+        os.ftruncate(self._descriptor, len(content))
 
 
 @contextmanager

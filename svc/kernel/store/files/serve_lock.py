@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from svc.kernel.store.files import durable_files
-from svc.kernel.values.errors import DirectoryError
+from svc.kernel.values.errors import NO_SPACE, DirectoryError
 from svc.kernel.values.timestamps import timestamp
 from svc.world import pause
 
@@ -67,7 +67,11 @@ def sole_process(
             if poll == 0 and on_wait is not None:
                 on_wait(_named(lock.content()))
             pause(POLL_INTERVAL_S)
-        lock.write(msgspec.json.encode(holder) + b"\n")
+        try:
+            lock.write(msgspec.json.encode(holder) + b"\n")
+        except OSError as error:  # on a full disk the store can still be read
+            if error.errno not in NO_SPACE:
+                raise
         yield
 
 

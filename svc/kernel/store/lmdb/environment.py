@@ -19,6 +19,9 @@ FILE = "data.mdb"
 DEFAULT_MAP_BYTES = 64 << 30
 MAX_TABLES = 128
 _MAX_READERS = 126
+_LOCK_FILE = "lock.mdb"
+_LOCK_BYTES = 8192
+"""With a place for each reader."""
 
 
 def open_writable(directory: Path, *, map_bytes: int, durable: bool) -> lmdb.Environment:
@@ -28,6 +31,7 @@ def open_writable(directory: Path, *, map_bytes: int, durable: bool) -> lmdb.Env
     """
     if (directory / FILE).exists():
         check_meta_pages(directory / FILE)
+    _reserve_lock_file(directory)
     try:
         return lmdb.open(
             str(directory),
@@ -50,18 +54,41 @@ def open_read_only(path: Path, *, live: bool, locked: bool | None = None) -> lmd
     file = path / FILE if live else path
     if file.exists():
         refuse_cut(file)
+    lock = live if locked is None else locked
+    if lock:
+        _reserve_lock_file(path)
     try:
         return lmdb.open(
             str(path),
             subdir=live,
             readonly=True,
-            lock=live if locked is None else locked,
+            lock=lock,
             create=False,
             max_dbs=MAX_TABLES,
             map_size=0,  # as the file says
         )
     except lmdb.Error as error:
         raise _unopened(path / FILE if live else path, error) from error
+
+
+def _reserve_lock_file(directory: Path) -> None:
+    """Take the space of a new lock file from the disk. LMDB writes to it by way of memory: on a full disk that ends the
+    process by SIGBUS. One that has any block may be in use, and is left alone: to close it would drop its locks.
+    Raises `EngineError`.
+    """
+    file = directory / _LOCK_FILE
+    if not directory.is_dir() or (file.exists() and file.stat().st_blocks):
+        return
+    try:
+        with open(file, "a+b", opener=_private) as opened:
+            os.posix_fallocate(opened.fileno(), 0, _LOCK_BYTES)
+    except OSError as error:  # another one LMDB meets itself, or the file system reserves nothing
+        if error.errno in NO_SPACE:
+            raise EngineError(DISK_FULL) from error
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def _unopened(file: Path, error: lmdb.Error) -> EngineError | CorruptionError:
@@ -80,7 +107,7 @@ def _unopened(file: Path, error: lmdb.Error) -> EngineError | CorruptionError:
             f"a process of another container uses it, and has the number of this one there ({os.getpid()}): run the "
             "command in that container, as with docker exec, or start this one with --pid container:NAME"
         )
-    for used in (file, file.with_name("lock.mdb")):
+    for used in (file, file.with_name(_LOCK_FILE)):
         if getattr(error, "code", None) == errno.EACCES and used.exists() and not os.access(used, os.R_OK | os.W_OK):
             owner = f"{used.name} belongs to user {used.stat().st_uid}, and this is user {os.getuid()}"
             return EngineError(f"{owner}: run this as its owner, or change the owner with chown -R")

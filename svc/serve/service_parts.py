@@ -11,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+import structlog
+
 from svc.command.data_directory import Readable
 from svc.features.members.sign_in.openid import Provider
 from svc.features.webhooks.addresses import TargetPolicy
@@ -35,6 +37,8 @@ from svc.world import World
 
 T = TypeVar("T")
 
+log = structlog.get_logger()
+
 
 def network_watch(config: Config, directory: Path | None) -> NetworkWatch:
     """Return a watch over the network data that the settings name, read once on the calling thread."""
@@ -45,14 +49,19 @@ def network_watch(config: Config, directory: Path | None) -> NetworkWatch:
 
 
 def openid_provider(config: Config, store: Readable) -> Provider | None:
-    """Return the OpenID provider through which members can sign in, if the settings name one. Raises `ConfigError`."""
+    """Return the OpenID provider through which members can sign in, if the settings name one whose organization was not
+    removed since. Raises `ConfigError`.
+    """
     if config.console_oidc_issuer is None:
         return None
     from svc.features.members.sign_in.provider import provider_of  # noqa: PLC0415  its libraries take 0.1 s, and few have a provider
 
     with store.read() as snapshot:
         known = lookups.find_account(snapshot, config.console_oidc_organization or "")
-    return provider_of(config, trusted_authorities(config), None if known is None else known.organization)
+    if known is not None and known.organization.removed_at_ms is not None:
+        log.warning("the organization of the OpenID provider was removed", organization_id=known.organization.id)
+        return None
+    return provider_of(config, trusted_authorities(config), is_known=known is not None)
 
 
 def trusted_authorities(config: Config) -> ssl.SSLContext:

@@ -274,6 +274,10 @@ def test_the_organization_and_the_secret_of_the_provider_are_looked_for(data: Pa
     assert (unknown.status, "has no organization" in unknown.says) == ("problem", True)
     secret.unlink()
     assert "cannot read" in health_checks.sign_in(named).says
+    other = run_json("org", "create", "Another", "--data", str(data))["organization_id"]
+    run_json("org", "remove", other, "--yes", "--data", str(data))
+    removed = examined(data, **provider, console_oidc_organization=other)
+    assert (health_checks.sign_in(removed).status, health_checks.identification(removed).status) == ("warning", "ok")
     none = health_checks.sign_in(
         examined(tmp_path / "none", **provider, console_oidc_organization=known["organization_id"])
     )

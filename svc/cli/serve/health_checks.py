@@ -362,11 +362,14 @@ def sign_in(examined: Examined) -> Finding:
         return _without_store(examined.directory)
     try:
         with reading_directory(examined.directory, config) as opened:
-            openid_provider(config, opened)
+            provider = openid_provider(config, opened)
     except ConfigError as error:
         return _problem(error.line, "correct the setting, or `svc org list` for the ids of organizations")
     except (OperatorError, EngineError, CorruptionError, OSError) as error:
         return _unread(error, in_database=config.store is not None)
+    if provider is None:
+        says = f"nobody signs in by {config.console_oidc_issuer}: {config.console_oidc_organization} was removed"
+        return _warning(says, "remove the settings console_oidc_*, or name another organization")
     return _ok(f"members of {config.console_oidc_organization} sign in by {config.console_oidc_issuer}, too")
 
 

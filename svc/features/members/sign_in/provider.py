@@ -29,12 +29,11 @@ from svc.features.members.sign_in.openid import Attempt, Identity, NoIdentity, i
 from svc.kernel.access.members import is_provider_url, read_roles
 from svc.kernel.access.roles import Role
 from svc.kernel.config import Config, ConfigError
-from svc.kernel.tenants.organization import Organization
 
 
-def provider_of(config: Config, tls: ssl.SSLContext, organization: Organization | None) -> OpenIdProvider:
-    """Return the provider of settings that name one; `organization` is that of the settings, as the store has it.
-    Raises `ConfigError`.
+def provider_of(config: Config, tls: ssl.SSLContext, *, is_known: bool) -> OpenIdProvider:
+    """Return the provider of settings that name one; `is_known`: the store has the organization that they name. Raises
+    `ConfigError`.
     """
     file, organization_id = config.console_oidc_client_secret_file, config.console_oidc_organization
     assert config.console_oidc_issuer, "settings without a provider"
@@ -42,7 +41,7 @@ def provider_of(config: Config, tls: ssl.SSLContext, organization: Organization 
     assert config.console_oidc_client_id, "they are set together"
     assert config.console_oidc_role_claim, "they are set together"
     assert organization_id, "they are set together"
-    if organization is None or organization.removed_at_ms is not None:
+    if not is_known:
         raise ConfigError(f"console_oidc_organization: the store has no organization {organization_id}")
     try:
         secret = next(iter(Path(file).read_text().splitlines()), "").strip()

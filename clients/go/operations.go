@@ -412,10 +412,10 @@ func (c *Client) CountBrowserKeys(ctx context.Context, organizationID string, qu
 
 // RevokeBrowserKeys: revoke the keys of browsers.
 //
-// After a script ran on your pages that was not yours: it may have planted a key, which proves as the visitor's
+// After a script that was not yours ran on your pages: it may have planted a key, which proves as the visitor's
 // own does, from anywhere. Keys that first signed in the window prove nothing from the next request on; the web
 // SDK renews them, and their visitors stay, unproven for a visit. A planted key counts from when it first signed,
-// which may be on a later visit: leave `to` out. May be repeated. Needs the role `admin`.
+// which may be on a later visit: leave out `to`. May be repeated. Needs the role `admin`.
 func (c *Client) RevokeBrowserKeys(ctx context.Context, organizationID string, body RevokeBrowserKeysBody) (*BrowserKeysBody, error) {
 	var into BrowserKeysBody
 	if err := c.Send(ctx, Call{

@@ -62,7 +62,7 @@ class Asked(NamedTuple):
 def run(operation: Operation, operation_id: str, asked: Asked, about: str, missing: str) -> Any:
     """Run a handler as `Operation.call` does."""
     route = find_route(operation_id)
-    assert asked.environment is None or route.method == "GET", "the audit log has changes by management keys alone"
+    assert asked.environment is None or route.method == "GET", "no change by a secret key is in the audit log"
     store = _OperatorStore(operation)
     services = _services(operation, store, asked.public_url)
     call = Call(

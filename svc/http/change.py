@@ -37,11 +37,12 @@ T = TypeVar("T")
 async def change(
     services: Services, call: Call, job: Callable[[Transaction], T], *, may_use_reserve: bool = False
 ) -> T | Refusal:
-    """Run a job and return its result once it is durable. A change by a management key is recorded in the audit log
-    with it, once per request. `may_use_reserve`: see `Store.write`; for jobs that delete. Raises what the job raised.
+    """Run a job and return its result once it is durable. A change by a management key or a member is recorded in the
+    audit log with it, once per request. `may_use_reserve`: see `Store.write`; for jobs that delete. Raises what the
+    job raised.
 
-    Refusals: `503 service_unavailable` if the store has no free space; `429 rate_limited` for a change by a management
-    key beyond `AuditBudget`, unless it deletes.
+    Refusals: `503 service_unavailable` if the store has no free space; `429 rate_limited` for such a change beyond
+    `AuditBudget`, unless it deletes.
     """
     caller = caller_of(call)
     if caller.key.kind != "management":

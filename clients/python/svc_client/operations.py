@@ -810,10 +810,10 @@ class Operations:
     def revoke_browser_keys(self, organization_id: str, *, from_: str, to: str | None = None) -> BrowserKeysBody:
         """Revoke the keys of browsers.
 
-        After a script ran on your pages that was not yours: it may have planted a key, which proves as the
+        After a script that was not yours ran on your pages: it may have planted a key, which proves as the
         visitor's own does, from anywhere. Keys that first signed in the window prove nothing from the next
         request on; the web SDK renews them, and their visitors stay, unproven for a visit. A planted key counts
-        from when it first signed, which may be on a later visit: leave `to` out. May be repeated. Needs the
+        from when it first signed, which may be on a later visit: leave out `to`. May be repeated. Needs the
         role `admin`.
 
         Args:

@@ -48,7 +48,7 @@ class LookedAtBody(msgspec.Struct, frozen=True, kw_only=True):
 
     subjects: Annotated[int, about("How many fit, among which the first ones are shown.", 412)]
     is_complete: Annotated[bool, about("Whether all events of 30 days were looked at.", False)]
-    since: Annotated[Timestamp, about("When the oldest event came that was looked at.")] | UnsetType = UNSET
+    since: Annotated[Timestamp, about("When the oldest event that was looked at came.")] | UnsetType = UNSET
 
 
 class SeenAccountRow(AccountRow, frozen=True, kw_only=True):

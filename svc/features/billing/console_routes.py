@@ -116,9 +116,9 @@ ROUTES: tuple[Route, ...] = (
         path="/audit",
         summary="List changes",
         description=(
-            "The audit log of the organization: every change by a management key or the operator, newest first, for "
-            "400 days. A filter that fits few changes may lead to a short or an empty page with a cursor that goes "
-            "on."
+            "The audit log of the organization: every change by a member, a management key or the operator, newest "
+            "first, for 400 days. A filter that fits few changes may lead to a short or empty page with a cursor that "
+            "goes on."
         ),
         handler=list_audit,
         query=AuditQuery,

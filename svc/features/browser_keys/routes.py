@@ -130,10 +130,10 @@ ROUTES: tuple[Route, ...] = (
         path=ORGANIZATION + "/browser-keys/revoke",
         summary="Revoke the keys of browsers",
         description=(
-            "After a script ran on your pages that was not yours: it may have planted a key, which proves as the "
+            "After a script that was not yours ran on your pages: it may have planted a key, which proves as the "
             "visitor's own does, from anywhere. Keys that first signed in the window prove nothing from the next "
             "request on; the web SDK renews them, and their visitors stay, unproven for a visit. A planted key counts "
-            "from when it first signed, which may be on a later visit: leave `to` out. May be repeated."
+            "from when it first signed, which may be on a later visit: leave out `to`. May be repeated."
         ),
         handler=revoke,
         body=RevokeBrowserKeysBody,

@@ -304,11 +304,11 @@ ROUTES: tuple[Route, ...] = (
         description=(
             "Server-sent events (`text/event-stream`). `event: identification` has a row of `listEvents` as its data "
             'and the request id as its `id`; `event: missed` has `{"count": n}`, for a viewer that reads too slowly. A '
-            "comment follows 15 seconds without either. With `Last-Event-ID` it begins with what came since, the "
-            f"newest {MAX_RESUMED} at most, and the count of up to {MAX_COUNTED - MAX_RESUMED} more. An "
+            f"comment follows {HEARTBEAT_S:.0f} seconds without either. With `Last-Event-ID` it begins with what came "
+            f"since, the newest {MAX_RESUMED} at most, and the count of up to {MAX_COUNTED - MAX_RESUMED} more. An "
             f"organization has {MAX_VIEWERS} streams at most, and all of them together a quarter of the connections "
-            "that the service takes (`max_connections`). The stream ends with its session or key, at most 15 seconds "
-            "later, and when the service stops."
+            "that the service takes (`max_connections`). The stream ends with its session or key, at most "
+            f"{HEARTBEAT_S:.0f} seconds later, and when the service stops."
         ),
         request_headers=("Last-Event-ID",),
         handler=stream,

@@ -32,7 +32,7 @@ export interface App {
   leftOut: string[];
 }
 
-/** Names that the report left out, from which on it is rather the SDK's fault than the device's. */
+/** If a report leaves out this many names, it is rather the SDK's fault than the device's. */
 export const MANY_LEFT_OUT = 5;
 
 const SYSTEMS: Record<string, string> = { android: "Android", ios: "iOS" };
@@ -87,7 +87,7 @@ function flagsOf({ signals = [] }: Pick<Shown, "signals">, { signals: report, ev
     });
 }
 
-/** A report that names no attestation but a challenge of somebody else has failed, too. */
+/** A report has failed, too, if it names no attestation and its challenge is somebody else's. */
 function attestedOf({ attestation, evidence }: Document): Attested {
   const { verified, ...facts } = attestation ?? { verified: false };
   const failed = evidence.attestation_failed ?? [];

@@ -24,7 +24,7 @@ export function Audit() {
   const { action, actor } = query;
   const change = useQuery();
   const isFiltered = [action, actor, query.window].some((value) => value !== undefined);
-  // A cursor goes on in the window that its page was asked for with.
+  // A cursor continues the window with which its page was asked for.
   const window = useRef<ReturnType<typeof openPeriod>>();
   const { loaded, more, busy, error } = usePages(
     (cursor, signal) => {

@@ -14,7 +14,7 @@ export interface Series {
 }
 
 const HEIGHT = 220;
-/** Room for the times below and above the highest bar, in pixels. */
+/** Room below for the times, and above the highest bar, in pixels. */
 const BELOW = 24;
 const ABOVE = 8;
 const LABEL = 76;

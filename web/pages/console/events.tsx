@@ -17,7 +17,7 @@ const LIMIT = 50;
 export function Events() {
   const { api, environment, place: { query } } = useConsole();
   const deps = [environment, JSON.stringify(query)];
-  // A cursor goes on in the window that its page was asked for with.
+  // A cursor continues the window with which its page was asked for.
   const window = useRef<ReturnType<typeof period>>();
   const { loaded, more, busy, error } = usePages(
     (cursor, signal) => {

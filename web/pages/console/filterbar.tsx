@@ -75,7 +75,7 @@ function OfRule({ id, isShadow }: { id: string; isShadow: boolean }) {
   );
 }
 
-/** More filters than these are folded up, but for the first ones. On a phone the list is what one came for. */
+/** If there are more filters than these, all but the first ones are folded up. On a phone the list is what one came for. */
 const MAX_AT_ONCE = 7;
 const MAX_ON_PHONE = 2;
 

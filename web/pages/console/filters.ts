@@ -3,7 +3,7 @@ import type { Query } from "./hash.js";
 
 export const FILTERS = ["level", "decision", "action", "group", "signal", "account_id", "visitor", "ip_address", "country", "asn", "kind", "label", "tag"] as const;
 export type Filter = (typeof FILTERS)[number];
-/** With what a link asks for: a rule that decided, or with `shadow` one that matched in shadow mode. */
+/** And what links alone ask for: a rule that decided, or with `shadow` one that matched in shadow mode. */
 export const KEPT = [...FILTERS, "rule", "shadow"] as const;
 
 const HOUR = 3_600_000;

@@ -29,7 +29,7 @@ export const keyOf = ({ kind, id }: Pick<Node, "kind" | "id">): string => `${kin
 
 const between = (least: number, value: number, most: number): number => Math.min(most, Math.max(least, value));
 
-/** Half the height of the ellipse of each step, by how many there are of it. */
+/** Half the height of the ellipse of each step, by how many nodes it has. */
 function radii(counts: number[]): number[] {
   const found: number[] = [];
   counts.forEach((number, step) => found.push(step === 0 ? 0 : step === 1 ? between(70, 12 * number, 150) : found[step - 1]! + (number > 0 ? between(75, 6 * number, 135) : 0)));

@@ -8,7 +8,7 @@ import type { Invited, Session } from "./wire.js";
 
 const SHORTEST = 12;
 const LONGEST = 256;
-/** No line breaks here. */
+/** A word joiner: no line breaks at it. */
 const JOINED = "\u2060";
 
 /** Who opens an invitation chooses a password and is a member from then on. */

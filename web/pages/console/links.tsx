@@ -47,7 +47,7 @@ export function summary({ nodes }: Found): string {
   return `${many(number("visitor"), "visitor")} and ${many(number("account"), "account")}, up to ${many(farthest, "step")} away.`;
 }
 
-/** Where the graph is wider than the window, whom it is about is seen first. */
+/** A graph wider than the window is scrolled to the one that it is about. */
 const showMiddle = (region: HTMLElement | null): void => region?.scrollBy(region.querySelector(".middle")!.getBoundingClientRect().left - innerWidth / 2, 0);
 
 function Graph({ found: { nodes, links } }: { found: Found }) {

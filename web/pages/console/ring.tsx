@@ -11,7 +11,7 @@ import { Button, Choice, Dialog, Field, Problem } from "./ui.js";
 import { addEntries, type Back, inSteps, removeEntries } from "./undo.js";
 import type { Entry, EventRow, Links, Page, StoredList } from "./wire.js";
 
-/** Of a list that takes what is chosen: how many a request may have. */
+/** How many events one request reads. */
 const AT_ONCE = 200;
 /** Events that are labeled together. */
 const MAX_LABELED = 500;
@@ -53,7 +53,7 @@ export async function blockAll(api: Api, environment: string, chosen: Chosen, no
   return { back, reason: lists.find(({ name }) => name === "blocked_visitors")?.reason };
 }
 
-/** Puts those on a list that it takes and does not have. What was there before stays as it was. */
+/** Puts on a list those that it takes and does not have. What was there before stays as it was. */
 export async function listAll(api: Api, list: StoredList, chosen: Chosen, note: string): Promise<{ added: number; there: number; back: Back }> {
   const there = new Set((await entriesOf(api, chosen, list.id)).map(({ entry }) => entry.value));
   const fresh = (list.kind === "visitor" ? chosen.visitors : chosen.accounts).filter((value) => !there.has(value));

@@ -67,7 +67,7 @@ export interface Loaded<T> {
 
 const MAX_WAIT = 3;
 
-/** Whether all that was left has written what it had to. */
+/** Settles once every component that was left has written what it had to, or has had its time for it. */
 let written: Promise<unknown> = Promise.resolve();
 
 /**

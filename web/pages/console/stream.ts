@@ -46,7 +46,7 @@ const isFinal = (error: unknown): boolean =>
   error instanceof ApiError && error.code !== "" && error.status < 500 && error.retryAfter === 0;
 
 /**
- * Stay connected until the signal aborts, from the event on that follows the one which `begin` names ("" = the next one).
+ * Stay connected until the signal aborts, beginning after the event that `begin` names ("" = with the next one).
  * Throws what is refused for good; everything else is tried again, `begin` as well.
  */
 export async function follow(api: Api, query: Query, begin: () => Promise<string>, signal: AbortSignal, to: Listener): Promise<void> {

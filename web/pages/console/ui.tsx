@@ -318,7 +318,7 @@ export function Dialog({ title, children, onClose: leave, submit, onSubmit, dang
     dialog?.showModal();
     return () => dialog?.close();
   }, []);
-  // An error is at the end of what may be longer than the window.
+  // An error stands at the end of a form that may be longer than the window.
   useLayoutEffect(() => {
     if (error) place.current!.scrollTo(0, 9999);
   }, [error]);

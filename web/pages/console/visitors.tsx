@@ -36,7 +36,7 @@ const orders = (listed: Listed): [string, string][] => [
 export const folded = (id: string): string =>
   id.normalize("NFKC").toLowerCase().replace(/[\s\p{Cf}\u034f\u115f\u1160\u17b4\u17b5\ufe00-\ufe0f]/gu, "");
 
-/** Of these accounts those that look like another one, each with that other one. */
+/** Those of these accounts that look like another one, each with that other one. */
 export function alike(ids: string[]): Map<string, string> {
   const first = new Map<string, string>();
   const found = new Map<string, string>();
@@ -86,7 +86,7 @@ function Subjects({ listed }: { listed: Listed }) {
     [listed, environment, sort, JSON.stringify(asked)],
   );
   const one = listed === "visitors" ? "visitor" : "account";
-  // Of all that fit each is looked at, which takes a second or two: only who asks for it waits.
+  // Every one that fits is looked at, which takes a second or two: only who asks for the count waits.
   const counting = useAnswer([environment, asked], () => api.get<Found>(`seen-${listed}`, { environment, limit: 1, ...asked, sort: "score" }));
   return (
     <>

@@ -190,7 +190,7 @@ function Effect({ preview }: { preview: Preview }) {
     <section class="card preview">
       <h2 tabIndex={-1} ref={heading}>Preview</h2>
       <p><strong>{many(preview.changed, "event")}</strong> of the newest {count(preview.events)} in {environment} would change their level ({share(preview.changed, preview.events)}).</p>
-      {preview.compared_without_document > 0 && <p class="quiet">{many(preview.compared_without_document, "event")} without its report: compared by the signals that fired.</p>}
+      {preview.compared_without_document > 0 && <p class="quiet">{many(preview.compared_without_document, "event")} without a report: compared by the signals that fired.</p>}
       {!!preview.not_comparable && <p class="quiet">{many(preview.not_comparable, "older event")} left out: neither a report nor signals are stored.</p>}
       <Table name="Events by level" keyOf={(level) => level} rows={LEVELS.filter((level) => (preview.before[level] ?? 0) + (preview.after[level] ?? 0) > 0)} columns={[
         { head: "Level", cell: (level) => words(level) },

@@ -6,7 +6,7 @@ export type Role = "admin" | "developer" | "analyst" | "viewer";
 export interface Session {
   organization: { id: string; name: string };
   role: Role;
-  /** Whose it is: of one of the two. */
+  /** Whose session it is: `member` or `key`, never both. */
   member?: { id: string; email: string; name: string; role: Role; has_totp: boolean; has_password: boolean; recovery_codes_left: number };
   key?: { id: string; name: string; role: Role; last4: string };
   region: string;
@@ -14,7 +14,7 @@ export interface Session {
   idle_minutes: number;
 }
 
-/** To what an invitation is, and whom. */
+/** Whom an invitation is for, and to which organization. */
 export interface Invited {
   organization: string;
   email: string;
@@ -301,7 +301,7 @@ export interface Suggestion {
   fraud: number;
   legitimate: number;
   suspect_threshold: number;
-  /** Labels of each kind without which nothing is suggested. */
+  /** How many labels of each kind a suggestion needs. */
   needed: number;
   before?: Quality;
   after?: Quality;
@@ -416,7 +416,7 @@ export interface Ruleset {
   environment: "live" | "test";
   revision: number;
   rules: (Rule & { id: string; counts: { matched_24h: number; matched_30d: number; errors_24h: number } })[];
-  /** Of a save. */
+  /** In the response to a save. */
   warnings?: string[];
 }
 

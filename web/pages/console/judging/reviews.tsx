@@ -79,7 +79,7 @@ function Queue({ people }: { people: Person[] }) {
   );
 }
 
-/** Whether a key that was pressed is one of a text or a control, or of a dialog, wherever in it the focus is. */
+/** Whether a key that was pressed is for a text or a control, or for an open dialog, wherever in it the focus is. */
 const isTyping = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement && (["INPUT", "SELECT", "TEXTAREA"].includes(target.tagName) || document.querySelector("dialog[open]") !== null);
 

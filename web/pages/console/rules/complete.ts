@@ -2,7 +2,7 @@
 import type { Language } from "../wire.js";
 
 export interface Completion {
-  /** What is shown, and what of it takes the place of what was typed. */
+  /** What is shown; `text` takes the place of what was typed. */
   label: string;
   text: string;
   detail: string;

@@ -320,10 +320,10 @@ public abstract class Operations {
   /**
    * Revoke the keys of browsers.
    *
-   * <p>After a script ran on your pages that was not yours: it may have planted a key, which proves as the visitor's
+   * <p>After a script that was not yours ran on your pages: it may have planted a key, which proves as the visitor's
    * own does, from anywhere. Keys that first signed in the window prove nothing from the next request on; the web SDK
    * renews them, and their visitors stay, unproven for a visit. A planted key counts from when it first signed, which
-   * may be on a later visit: leave {@code to} out. May be repeated. Needs the role {@code admin}.
+   * may be on a later visit: leave out {@code to}. May be repeated. Needs the role {@code admin}.
    */
   public BrowserKeysBody revokeBrowserKeys(String organizationId, RevokeBrowserKeysBody body) {
     return new BrowserKeysBody(send(new Call("POST", "/management/organizations/{}/browser-keys/revoke", organizationId).body(body)));

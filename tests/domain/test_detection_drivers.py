@@ -246,7 +246,7 @@ def test_a_page_that_fills_a_screen_smaller_than_its_window_is_automation():
         Claims(screen=(1440, 900), inner_window=(2880, 1500), outer_window=(1440, 875)),
         Claims(screen=(1920, 1080), inner_window=(900, 500), outer_window=(800, 600)),
     ],
-    ids=["full screen", "rounded", "maximised", "half zoom", "an iframe"],
+    ids=["full screen", "rounded", "maximized", "half zoom", "an iframe"],
 )
 def test_ordinary_windows_fire_nothing(claims: Claims):
     assert look(claims) == {}
@@ -276,8 +276,8 @@ FIRST_WINDOW = Claims(screen=(1920, 1080), outer_window=(1280, 972), inner_windo
 def test_headless_firefox_is_detected_on_a_common_screen():
     seen = look(FIRST_WINDOW, FIREFOX)["headless"]
     assert seen == Observation("headless", "low", ("first_window_without_desktop", "no_graphics"))
-    maximised = Claims(screen=(720, 1280), outer_window=(1280, 720), inner_window=(1280, 574), webgl=False)
-    assert look(maximised, FIREFOX)["headless"].evidence == ("window_fills_screen", "no_graphics")
+    maximized = Claims(screen=(720, 1280), outer_window=(1280, 720), inner_window=(1280, 574), webgl=False)
+    assert look(maximized, FIREFOX)["headless"].evidence == ("window_fills_screen", "no_graphics")
     smaller = Claims(screen=(768, 1366), outer_window=(1280, 720), inner_window=(1280, 574), webgl=False)
     assert look(smaller, FIREFOX)["headless"].evidence == ("headless_default_screen", "no_graphics")
 

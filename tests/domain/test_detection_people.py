@@ -60,7 +60,7 @@ def test_the_client_hints_of_an_engine_that_never_fills_them_in_are_its_own(name
 
 
 @pytest.mark.parametrize("version", [103, 108, 113, 140])
-def test_those_of_a_younger_engine_were_emptied(version: int):
+def test_empty_client_hints_of_a_younger_engine_are_tampering(version: int):
     assert set(look(Claims(hints=UNFILLED), LINUX.replace("140", str(version)))) == {"browser_tampering"}
 
 
@@ -87,13 +87,13 @@ def test_a_renamed_browser_that_draws_in_software_and_has_nothing_to_point_with_
     assert seen["headless"].confidence == "low"
 
 
-def test_so_it_is_without_graphics_and_under_the_name_of_another_system():
+def test_a_renamed_browser_without_graphics_or_of_another_system_is_headless_too():
     seen = look(Claims(hints=RENAMED, pointer=False, webgl=False, **WINDOW), LINUX)
     assert seen["headless"].evidence == ("user_agent_overridden", "no_graphics", "nothing_to_point_with")
     assert "headless" in look(Claims(hints=RENAMED, pointer=False, gpu_renderer=SWIFTSHADER, **WINDOW), WINDOWS)
 
 
-def test_where_nobody_asked_for_a_pointer_the_name_must_be_its_own():
+def test_where_nobody_asked_for_a_pointer_the_user_agent_must_be_its_own():
     software = Claims(hints=RENAMED, gpu_renderer=SWIFTSHADER, **WINDOW)
     assert look(software, LINUX)["headless"].evidence == ("user_agent_overridden", "software_renderer")
     assert "headless" not in look(software, LINUX.replace("140", "139"))
@@ -111,7 +111,7 @@ def test_where_nobody_asked_for_a_pointer_the_name_must_be_its_own():
     ],
     ids=["a virtual machine", "a kiosk", "unknown graphics", "a developer", "a display without a mouse"],
 )
-def test_people_who_have_half_of_that_are_not(claims: Claims):
+def test_people_who_have_half_of_what_shows_a_renamed_browser_are_not_headless(claims: Claims):
     assert "headless" not in look(claims, LINUX)
 
 
@@ -142,7 +142,7 @@ def test_a_page_of_puppeteers_size_in_a_wider_window_is_automation():
     ],
     ids=["a frame", "not asked", "a small window", "another size", "upright", "trying out"],
 )
-def test_an_ordinary_page_of_about_that_size_is_not(claims: dict[str, Any], report: dict[str, Any]):
+def test_an_ordinary_page_of_about_puppeteers_size_is_not_automation(claims: dict[str, Any], report: dict[str, Any]):
     assert "automation" not in look(Claims(**{**PUPPETEER, **claims}), LINUX, **report)
     assert "automation" not in look(Claims(framed=False, **PUPPETEER), ANDROID)
 

@@ -76,7 +76,7 @@ def test_the_rule_holds_for_any_client_prefixes(everybody: list[IdleConnection],
     crowds = Counter(everybody[number].prefix for number in left)
     for number in gone:
         mine = everybody[number].prefix
-        # Levelled down, and within a crowd from the oldest on.
+        # Leveled down, and within a crowd from the oldest on.
         assert crowds[mine] + 1 >= max(crowds.values(), default=0)
         assert all(
             everybody[other].since_s >= everybody[number].since_s for other in left if everybody[other].prefix == mine

@@ -20,7 +20,7 @@ def test_a_browser_that_clears_its_storage_eight_times_stays_one_visitor(pause: 
     assert all(85 <= one.confidence <= 89 for one in seen[1:])
 
 
-def test_so_does_one_that_was_known_by_its_token_for_days() -> None:
+def test_a_browser_known_by_its_token_for_days_stays_one_visitor_when_it_clears_its_storage() -> None:
     world = World()
     for day in range(10):
         world.comes("a", day)
@@ -31,7 +31,7 @@ def test_so_does_one_that_was_known_by_its_token_for_days() -> None:
 @pytest.mark.parametrize("key", [None, KEY], ids=["never signed", "signs"])
 @pytest.mark.parametrize("sites", [(SHOP,), (SHOP, FORUM)], ids=["one site", "two sites"])
 @pytest.mark.parametrize("pause", [3 / 24, 1.0, 7.0], ids=["hours", "days", "weeks"])
-def test_so_does_one_that_clears_it_after_each_session_however_many_there_were(
+def test_a_browser_that_clears_its_storage_after_each_session_stays_one_visitor(
     pause: float, sites: tuple[str, ...], key: bytes | None
 ) -> None:
     """Each token comes back in its session, so that the record is full of such ones when the next one joins."""
@@ -62,7 +62,7 @@ def test_a_browser_that_was_parted_on_the_road_is_known_when_it_clears_its_stora
         assert world.comes(name, day + 0.1).number == 2
 
 
-def test_nor_is_a_private_window_at_another_place_which_never_came_back() -> None:
+def test_a_private_window_elsewhere_that_never_came_back_is_no_equal_device() -> None:
     world = World()
     for day in range(5):
         world.comes("a", day)
@@ -100,7 +100,7 @@ def test_a_neighbor_at_another_address_is_no_succession() -> None:
     assert world.comes("c", 3.1, ip=NEIGHBOR.rpartition(".")[0] + ".77").is_new
 
 
-def test_how_often_such_tokens_are_other_devices_is_learned_by_class_and_stored() -> None:
+def test_how_often_tokens_that_joined_are_other_devices_is_learned_by_class_and_stored() -> None:
     statistics, features = Statistics(), browser(None)
     usual = statistics.share_apart(features)
     for _ in range(100):

@@ -160,7 +160,7 @@ def learned(*, waited: int, found: int) -> Statistics:
 
 
 @pytest.mark.parametrize(("waited", "found", "parts"), [(0, 0, False), (40, 0, False), (40, 6, True), (40, 40, True)])
-def test_where_such_tokens_were_twins_before_the_next_is_parted_at_its_first_return(
+def test_where_older_tokens_were_twins_the_next_one_is_parted_at_its_first_return(
     waited: int, found: int, parts: bool
 ) -> None:
     world = World()
@@ -326,7 +326,7 @@ def test_a_new_token_is_proven_after_it_came_home_on_another_day_and_the_older_o
     assert world.comes("b", 7, ip=ELSEWHERE).confidence == 100
 
 
-def test_it_is_not_while_the_older_one_comes() -> None:
+def test_a_new_token_is_not_proven_while_the_older_one_comes() -> None:
     world = owned()
     world.comes("b", 4)
     world.comes("a", 4.5)
@@ -334,7 +334,7 @@ def test_it_is_not_while_the_older_one_comes() -> None:
 
 
 @pytest.mark.parametrize(("silent_days", "outcome"), [(9, "doubted_token"), (10, "token")])
-def test_without_a_further_visit_at_home_it_is_proven_when_the_older_one_was_silent_for_long(
+def test_without_a_further_visit_at_home_a_new_token_is_proven_when_the_older_one_was_silent_for_long(
     silent_days: int, outcome: str
 ) -> None:
     """A visitor that came three times: after ten days; one that comes daily after fewer."""

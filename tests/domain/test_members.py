@@ -87,7 +87,7 @@ def test_an_address_has_one_spelling(text: str, spelled: str | None):
     assert canonical_email(text) == spelled
 
 
-def test_an_admin_may_everything_and_no_role_nothing():
+def test_an_admin_may_do_everything_and_without_a_role_nobody_may():
     for permission, roles in ROLES_WITH.items():
         assert "admin" in roles
         assert not may(None, permission)

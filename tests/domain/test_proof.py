@@ -83,7 +83,7 @@ def renewing(**changes: Any) -> bytes:
     return KEY.renewing({**SIGNALS, **changes}, ("0" * 32, FORMER), subject=SUBJECT)
 
 
-def test_the_key_before_is_proven_where_it_signed_what_the_new_one_signed():
+def test_the_former_key_is_proven_where_it_signed_what_the_new_one_signed():
     """Decisions 18.2; alike in a replay of old traffic, where the new key's proof is believed."""
     signed = renewing()
     report = read_report(json.loads(signed), RequestFacts(ip=""))
@@ -96,7 +96,7 @@ def test_the_key_before_is_proven_where_it_signed_what_the_new_one_signed():
 
 @pytest.mark.parametrize("member", ["client_token_before", "client_key_before", "client_proof_before"])
 @pytest.mark.parametrize("value", [None, "", "x" * 86, 5])
-def test_a_key_before_that_cannot_be_is_none(member: str, value: Any):
+def test_a_former_key_that_cannot_be_is_none(member: str, value: Any):
     """The new key's own proof stands: it signed whatever is there."""
     changed = json.loads(renewing())
     changed = {**changed, member: value}
@@ -209,7 +209,7 @@ def test_a_member_that_stands_twice_is_signed_twice():
 
 
 @pytest.mark.slow(0.3)
-def test_no_report_makes_it_raise():
+def test_no_report_makes_the_proof_raise():
     chance = random.Random(84)
     alphabet = [b"", b"A", b"_", b"\xc3\xa9", b'"', b"\\u0000", b"\\ud800", b"{", b"}", b"0"]
     signed = KEY.signed(SIGNALS)

@@ -155,11 +155,11 @@ def test_firefox_with_resist_fingerprinting_may_show_utc_in_the_page_alone():
     facts = RequestFacts(ip="192.0.2.1", user_agent=FIREFOX)
     page = {"userAgent": FIREFOX, "platform": "Linux x86_64", "timeZone": "UTC"}
     contexts = {"page": page, "worker": page | {"timeZone": "Europe/Berlin"}, "iframe": page}
-    levelled = {
+    leveled = {
         "timezone": "UTC", "hardwareConcurrency": 4, "screenResolution": [1400, 900], "screenFrame": [0, 0, 0, 0],
         "platform": "Linux x86_64", "vendor": "", "deviceMemory": None, "webGlBasics": None,
     }  # fmt: skip
-    report = {"components": components(**levelled), "probes": {"version": 1, "contexts": contexts}}
+    report = {"components": components(**leveled), "probes": {"version": 1, "contexts": contexts}}
     assert Attribute.TIMEZONE in read_report(report, facts).masked
     assert set(look(report, facts)) == {"privacy_settings"}
 

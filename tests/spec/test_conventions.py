@@ -183,7 +183,7 @@ async def test_lenient_json_is_malformed(live: Live, content: bytes):
     ],
 )
 async def test_a_duplicate_name_at_the_top_level_is_refused(live: Live, content: bytes, field: str):
-    """Decisions 1.4, spelt with escapes too."""
+    """Decisions 1.4, spelled with escapes too."""
     _, secret = live.issue()
     with nothing_stored(live):
         assert_invalid(await post(live, secret, content), field, "invalid_value")

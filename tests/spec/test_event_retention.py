@@ -87,7 +87,7 @@ async def test_events_are_readable_for_as_long_as_the_setting_says(kept: Kept):
     assert found.json()["rows"] == []
 
 
-async def test_a_window_lies_within_that_time_and_has_30_days_at_most(kept: Kept):
+async def test_a_window_lies_within_the_event_retention_and_has_30_days_at_most(kept: Kept):
     kept.later(days=DAYS)
     for start, end, status in ((DAYS, DAYS - 30, 200), (DAYS, DAYS - 30.1, 422), (DAYS + 0.1, DAYS - 1, 422)):
         window = {"from": kept.ago(start), "to": kept.ago(end)}
@@ -108,7 +108,7 @@ async def test_a_cursor_goes_on_among_old_events(kept: Kept):
     assert [row["request_id"] for row in second["rows"]] == [kept.event["request_id"]]
 
 
-async def test_accounts_and_visitors_are_seen_for_as_long(kept: Kept):
+async def test_accounts_and_visitors_are_seen_for_as_long_as_their_events(kept: Kept):
     kept.later(days=60)
     visitor = kept.event["visitor_id"]
     for path, name in (("accounts", "account_id"), ("visitors", "visitor_id")):
@@ -148,7 +148,7 @@ async def test_an_old_event_takes_another_account(kept: Kept):
         assert not [row for row in rows if row.others[0].ids]
 
 
-async def test_retention_deletes_events_then_and_webhooks_after_30_days(kept: Kept):
+async def test_retention_deletes_events_after_their_time_and_webhooks_after_30_days(kept: Kept):
     kept.later(days=30)
     await kept.sweep()
     assert kept.rows(EVENTS, DOCUMENTS, WEBHOOK_EVENTS, DELIVERIES) == [1, 1, 1, 1]
@@ -238,7 +238,7 @@ def test_a_time_that_cannot_be_is_refused_by_name(variables: dict[str, str], say
     assert str(refused.value).startswith(says)
 
 
-def test_config_check_names_it_too(tmp_path: Path):
+def test_config_check_names_a_time_that_cannot_be(tmp_path: Path):
     file = tmp_path / "svc.toml"
     file.write_text("event_retention_days = 400\n")
     (found,) = mistakes(file, {})

@@ -179,7 +179,7 @@ async def test_a_key_is_read_from_x_api_key_only(live: Live):
 
 
 async def test_a_mistyped_key_is_refused_before_any_lookup(live: Live):
-    """Decisions 2.1: the same key is found when it is spelt right, so its checksum is what refuses it."""
+    """Decisions 2.1: the same key is found when it is spelled right, so its checksum is what refuses it."""
     _, secret = live.issue()
     with nothing_stored(live):
         for position in (25, len(secret) - 7, len(secret) - 1):

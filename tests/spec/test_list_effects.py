@@ -121,7 +121,7 @@ async def test_each_kind_of_environment_has_rules_of_its_own(desk: Desk):
     assert (await desk.effects("live"))["trusted_accounts"][0] != "never"
 
 
-async def test_the_entries_of_a_value_are_told_with_it(desk: Desk):
+async def test_the_entries_of_a_value_are_told_with_the_lists(desk: Desk):
     """In its one spelling; what has expired is none."""
     lists = {one["name"]: one["id"] for one in (await desk.admin("GET", "/lists")).json()["lists"]}
     soon = timestamp(desk.live.clock.now_ms + 1000)

@@ -106,7 +106,7 @@ async def test_an_organization_has_six_lists_before_any_has_a_row(live: Live, ad
         assert named_list(snapshot, live.organization.number, "x" * 600) is None
 
 
-async def test_the_six_take_entries_and_are_neither_deleted_nor_renamed(live: Live, admin: Automation):
+async def test_the_six_lists_take_entries_and_are_neither_deleted_nor_renamed(live: Live, admin: Automation):
     listed = (await by_name(admin))["blocked_visitors"]["id"]
     assert await add(admin, listed, VISITOR) == {"added": 1, "replaced": 0}
     assert holds(live, "blocked_visitors", VISITOR)
@@ -118,7 +118,7 @@ async def test_the_six_take_entries_and_are_neither_deleted_nor_renamed(live: Li
     assert (await by_name(admin))["blocked_visitors"]["id"] == listed
 
 
-async def test_the_six_of_another_organization_are_others(live: Live, admin: Automation):
+async def test_the_six_lists_of_another_organization_are_others(live: Live, admin: Automation):
     other = Automation(live, organization=live.new_organization())
     first, second = await by_name(admin), await by_name(other)
     assert {each["id"] for each in first.values()}.isdisjoint(each["id"] for each in second.values())

@@ -55,7 +55,7 @@ async def test_the_second_response_is_the_first_one_and_says_that_it_is_a_duplic
 
 
 @pytest.mark.slow(0.2)
-async def test_the_first_request_may_ask_for_it_too(live: Live):
+async def test_the_first_request_may_ask_for_the_original_response_too(live: Live):
     """It changes nothing there; and without an `Idempotency-Key` there is no duplicate."""
     _, secret = live.issue()
     first = (await visit(live, secret, headers=FULL)).json()
@@ -66,7 +66,7 @@ async def test_the_first_request_may_ask_for_it_too(live: Live):
     assert alone["request_id"] != first["request_id"]
 
 
-async def test_a_duplicate_that_does_not_ask_for_it_gets_the_request_id_only(live: Live):
+async def test_a_duplicate_that_does_not_ask_gets_the_request_id_only(live: Live):
     """Interface 2.2, 4.1."""
     _, secret = live.issue()
     first = (await visit(live, secret, headers=KEYED)).json()
@@ -74,7 +74,7 @@ async def test_a_duplicate_that_does_not_ask_for_it_gets_the_request_id_only(liv
 
 
 @pytest.mark.parametrize("value", ["", "Full", "full, full", "true", "none"])
-async def test_another_value_is_refused(live: Live, value: str):
+async def test_another_value_of_the_replay_header_is_refused(live: Live, value: str):
     """Decisions 1.4, 1.5: a mistyped header must not silently lose the response."""
     _, secret = live.issue()
     with nothing_stored(live):
@@ -82,7 +82,7 @@ async def test_another_value_is_refused(live: Live, value: str):
         assert_invalid(response, "x-svc-replay", "invalid_value", "header")
 
 
-async def test_only_within_a_minute_of_the_original(live: Live):
+async def test_the_original_response_comes_only_within_a_minute(live: Live):
     """Decisions 3.2; the minute begins with the original, not with another duplicate."""
     _, secret = live.issue()
     first = (await visit(live, secret, headers=KEYED)).json()
@@ -94,7 +94,7 @@ async def test_only_within_a_minute_of_the_original(live: Live):
     assert (await visit(live, secret, headers=FULL)).json() == bare(first)
 
 
-async def test_only_for_the_same_key(live: Live):
+async def test_the_original_response_comes_only_for_the_same_key(live: Live):
     """Decisions 3.2: others of the organization know the request id, as before, and nothing of the visitor."""
     _, secret = live.issue()
     _, other = live.issue()
@@ -107,7 +107,7 @@ async def test_only_for_the_same_key(live: Live):
         assert (await visit(live, secret, headers=FULL)).json() == whole(first)
 
 
-async def test_only_from_the_same_origin(live: Live):
+async def test_the_original_response_comes_only_from_the_same_origin(live: Live):
     """Decisions 3.2: one key may serve several sites."""
     elsewhere = "https://blog.example"
     _, secret = live.issue(allowed_origins=(ORIGIN, elsewhere))
@@ -117,7 +117,7 @@ async def test_only_from_the_same_origin(live: Live):
         assert (await visit(live, secret, headers=FULL)).json() == whole(first)
 
 
-async def test_only_for_the_address_or_the_report_of_the_original(live: Live):
+async def test_the_original_response_comes_only_for_the_same_address_or_report(live: Live):
     """Decisions 3.2: who guesses an idempotency key gets neither the visitor's id nor its deferred token."""
     _, secret = live.issue()
     first = (await visit(live, secret, report(1), headers=KEYED)).json()
@@ -140,7 +140,7 @@ async def test_a_key_without_an_origin_counts_as_the_same_place(live: Live):
         assert again.json() == whole(first)
 
 
-async def test_a_proxy_gets_it_for_the_public_key_that_it_forwards(live: Live):
+async def test_a_proxy_gets_the_original_response_for_the_public_key_that_it_forwards(live: Live):
     """Decisions 2.9: the key whose origins apply is the one that counts, no matter who carries it."""
     _, public = live.issue()
     _, other = live.issue()
@@ -153,7 +153,7 @@ async def test_a_proxy_gets_it_for_the_public_key_that_it_forwards(live: Live):
             assert (await forward(live, proxy, headers)).json() == expected
 
 
-async def test_its_deferred_token_is_good_for_the_deferred_report(live: Live):
+async def test_the_deferred_token_of_a_duplicate_is_good_for_the_deferred_report(live: Live):
     """Interface 2.4: 24 hours after the original."""
     _, secret = live.issue()
     first = (await visit(live, secret, headers=KEYED)).json()
@@ -172,7 +172,9 @@ NAMED = {"tag": "one", "account_id": "a", "action": "log_in"}
 
 @pytest.mark.parametrize("said", [NAMED, {}], ids=["named", "unnamed"])
 @pytest.mark.parametrize("again", [NAMED, {}, {"tag": "two", "account_id": "b", "action": "withdraw"}])
-async def test_its_signed_verdict_is_that_of_the_original(live: Live, said: dict[str, str], again: dict[str, str]):
+async def test_the_signed_verdict_of_a_duplicate_is_that_of_the_original(
+    live: Live, said: dict[str, str], again: dict[str, str]
+):
     """It is about the original's address, tag, account and action, whatever the second request says, and expires when
     that would have: nobody gets another account signed with what was decided for the first.
     """
@@ -207,7 +209,7 @@ async def test_an_erased_original_leaves_its_request_id(live: Live):
     assert (await visit(live, secret, headers=FULL)).json() == bare(first)
 
 
-async def test_concurrent_ones_are_all_answered_alike(live: Live):
+async def test_concurrent_duplicates_are_all_answered_alike(live: Live):
     """Decisions 3.2: one is new, the others wait for it and get its response."""
     _, secret = live.issue(environment="production")
     responses: list[httpx.Response] = []
@@ -226,7 +228,7 @@ async def test_concurrent_ones_are_all_answered_alike(live: Live):
 
 
 @pytest.mark.usefixtures("engine")
-async def test_it_is_read_from_the_store_after_a_restart(tmp_path: Path):
+async def test_the_original_response_is_read_from_the_store_after_a_restart(tmp_path: Path):
     """Decisions 3.3: everything that the response says is on disk."""
     async with live_service(tmp_path) as live:
         _, secret = live.issue()

@@ -359,7 +359,7 @@ async def test_a_review_is_not_opened_again_beside_another_one_nor_any_number_of
     assert (await shop.reopen(review)).status_code == 200
 
 
-async def test_who_opened_it_again_is_told_and_webhooks_of_every_round_are_erased(tmp_path: Path):
+async def test_who_opened_a_review_again_is_told_and_webhooks_of_every_round_are_erased(tmp_path: Path):
     async with subscribing(tmp_path) as subscriber:
         shop = Shop(subscriber.live)
         endpoint, _ = await subscriber.create(events=["review.opened", "review.closed"])

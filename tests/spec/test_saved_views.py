@@ -165,7 +165,7 @@ STAY: tuple[tuple[str, dict[str, str]], ...] = (
 
 
 @pytest.mark.parametrize("account", ["7d", "high", "VPN", "vpn", "30", "GB"])
-async def test_a_view_does_not_go_for_a_word_that_is_no_id(live: Live, account: str):
+async def test_a_view_stays_when_a_word_of_it_that_is_no_id_equals_an_erased_account(live: Live, account: str):
     ada, admin = await came_in(live, "analyst"), Automation(live)
     _, public = live.issue()
     await visit(live, public, account_id=account)
@@ -176,7 +176,7 @@ async def test_a_view_does_not_go_for_a_word_that_is_no_id(live: Live, account: 
     assert await names(ada) == sorted(name for name, _ in STAY)
 
 
-async def test_views_go_with_whom_they_name(live: Live):
+async def test_views_are_deleted_with_the_visitor_or_account_that_they_name(live: Live):
     ada, admin = await came_in(live, "analyst"), Automation(live)
     _, public = live.issue()
     seen = (await visit(live, public, account_id="user-1")).json()

@@ -349,7 +349,7 @@ async def test_a_table_of_an_earlier_version_goes_on_and_gets_the_new_columns(li
     assert (await there.svc("check", "--json")).json["ok"]
 
 
-async def test_it_is_installed_while_events_arrive(live: Live, there: Database):
+async def test_the_table_is_installed_while_events_arrive(live: Live, there: Database):
     """Nothing is missing, whichever moment the table is made at, and no identification fails."""
     public, secret = live.issue(environment="production")[1], live.issue("secret", "production")[1]
     done = trio.Event()
@@ -398,7 +398,7 @@ async def test_what_cannot_be_done_is_said_and_changes_nothing(there: Database, 
 
 @pytest.mark.skipif(program() is None, reason="no pgbouncer: install the system's package pgbouncer")
 @pytest.mark.usefixtures("engine")
-async def test_it_works_behind_a_pooler_of_transactions(tmp_path: Path):
+async def test_the_table_follows_behind_a_pooler_of_transactions(tmp_path: Path):
     cluster = shared_cluster()
     assert cluster is not None
     with pgbouncer(cluster, "transaction", 4) as port:

@@ -48,7 +48,7 @@ async def test_the_browser_is_told_to_renew_a_token_that_another_key_claims(live
     assert "client_token_renew" not in await browser.event(answer)
 
 
-async def test_others_are_not_told(live: Live):
+async def test_neither_a_browser_alone_with_its_token_nor_a_thief_is_told(live: Live):
     """A browser whose token nobody claims, and the thief."""
     browser = Browser(live)
     assert not any("client_token_renew" in day for day in [await browser.days(1) for _ in range(3)])

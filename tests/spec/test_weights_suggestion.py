@@ -113,7 +113,7 @@ async def test_a_bad_line_refuses_the_whole_file_with_its_number(shop: Shop, sec
 
 
 @pytest.mark.slow
-async def test_a_file_without_its_header_or_in_no_utf_8_is_refused(shop: Shop):
+async def test_a_file_without_its_header_or_not_in_utf_8_is_refused(shop: Shop):
     (request_id,) = await shop.visits(1)
     for content in (f"{request_id},fraud,\n", "", "\n"):
         (await shop.import_(shop.file(content))).assert_refused("line 1: the header is not request_id,label")

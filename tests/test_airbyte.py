@@ -33,7 +33,7 @@ MANIFEST = yaml.safe_load(TEXT)
 PATIENCE_S = 60
 
 
-def test_it_asks_what_the_api_has_and_hides_the_key():
+def test_the_connector_asks_for_what_the_api_has_and_hides_the_key():
     document = json.loads((ROOT / "docs" / "openapi.json").read_text())
     operation, schemas = document["paths"]["/changes"]["get"], document["components"]["schemas"]
     retriever = STREAM["retriever"]

@@ -50,7 +50,7 @@ def serving(data: Path, port: int, workers: str) -> subprocess.Popen[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_it_answers_503_and_says_why_until_the_operator_says_that_the_clock_is_right(data: Path, workers: str):
+def test_the_service_answers_503_and_says_why_until_the_operator_says_that_the_clock_is_right(data: Path, workers: str):
     port = free_port()
     with serving(data, port, workers) as process:
         try:

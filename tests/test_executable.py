@@ -82,7 +82,7 @@ def unpacked(cache: Path) -> list[str]:
     return sorted(path.name for path in cache.iterdir())
 
 
-def test_it_unpacks_once_and_becomes_the_program(made: Path, tmp_path: Path):
+def test_the_executable_unpacks_once_and_becomes_the_program(made: Path, tmp_path: Path):
     cache = tmp_path / "a cache" / "of mine"
     first = start(made / "1.0", "serve", "--bind", "a b", SVC_UNPACK_DIR=str(cache))
     assert (first.returncode, first.stdout.split("\n"), first.stderr) == (
@@ -114,7 +114,9 @@ def test_it_unpacks_once_and_becomes_the_program(made: Path, tmp_path: Path):
         ({"SVC_UNPACK_DIR": "{}/e", "CACHE_DIRECTORY": "{}/a", "HOME": "{}/d"}, "e"),
     ],
 )
-def test_where_it_unpacks(variables: dict[str, str], place: str, made: Path, tmp_path: Path):
+def test_the_executable_unpacks_where_the_variables_say(
+    variables: dict[str, str], place: str, made: Path, tmp_path: Path
+):
     given = {name: value.replace("{}", str(tmp_path)) for name, value in variables.items()}
     assert start(made / "1.0", **given).returncode == 7
     assert len(unpacked(tmp_path / place)) == 1

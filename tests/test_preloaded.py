@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments", [("--version",), ("serve", "--print-config"), ("org", "list"), ("org", "--nothing")]
 )
-def test_the_same_output_and_status(arguments: tuple[str, ...], tmp_path: Path):
+def test_a_forked_start_has_the_same_output_and_status(arguments: tuple[str, ...], tmp_path: Path):
     """With the environment and the folder that are given."""
     (tmp_path / "settings.toml").write_text("workers = 3\n")
     environment = {"PATH": os.environ["PATH"], "SVC_CONFIG": "settings.toml", "SVC_DATA": "nowhere"}
@@ -57,7 +57,7 @@ def test_output_without_a_reader_ends_it_quietly():
     assert (done.returncode, done.stderr) == (1, "")
 
 
-def test_a_terminal_is_one():
+def test_a_terminal_is_one_for_a_forked_start_too():
     terminal, of_process = pty.openpty()
     done = finish("signals", stdout=of_process, env={**ENVIRONMENT, "TERM": "xterm"})
     os.close(of_process)
@@ -66,7 +66,7 @@ def test_a_terminal_is_one():
     os.close(terminal)
 
 
-def test_signals_reach_it_alone_and_its_end_is_known(tmp_path: Path):
+def test_signals_reach_a_forked_start_alone_and_its_end_is_known(tmp_path: Path):
     bind = f"127.0.0.1:{free_port()}"
     process = start("dev", "--data", tmp_path / "dev", "--bind", bind, stdout=subprocess.PIPE, env=ENVIRONMENT)
     read_until(process, "Ctrl-C")
@@ -83,7 +83,7 @@ def test_signals_reach_it_alone_and_its_end_is_known(tmp_path: Path):
     other.communicate(timeout=60)
 
 
-def test_it_has_no_open_files_of_others(tmp_path: Path):
+def test_a_forked_start_has_no_open_files_of_others(tmp_path: Path):
     world = World.real()
     open_directory(tmp_path, world.run_sync, world.entropy).store.close()
     with (tmp_path / "own").open("w") as own:

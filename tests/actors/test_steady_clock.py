@@ -9,7 +9,7 @@ from svc.kernel.work.clock import STEP_MS, ServiceClock, SteadyClock
 from tests.support.worlds import EPOCH_MS, SettableClock, settable_world
 
 
-def test_it_is_the_wall_clock_until_that_is_set_back():
+def test_the_steady_clock_is_the_wall_clock_until_that_is_set_back():
     wall = SettableClock()
     clock = SteadyClock(settable_world(wall))
     wall.advance(seconds=5)
@@ -23,7 +23,7 @@ def test_it_is_the_wall_clock_until_that_is_set_back():
 
 
 @given(st.lists(st.tuples(st.integers(-(10**9), 10**9), st.integers(0, 10**6)), max_size=50))
-def test_it_goes_at_least_as_fast_as_the_monotonic_clock(steps: list[tuple[int, int]]):
+def test_the_steady_clock_goes_at_least_as_fast_as_the_monotonic_one(steps: list[tuple[int, int]]):
     wall = SettableClock()
     clock = SteadyClock(settable_world(wall))
     for set_by_ms, passed_ms in steps:

@@ -240,7 +240,7 @@ def test_a_token_matches_a_changed_report_and_without_one_only_an_equal_report_m
     ],
     ids=["browser", "canvas", "do not track", "older version", "fonts", "unlike", "three changes", "screen and zone"],
 )
-def test_the_rules_reject(changes: dict):
+def test_the_rules_take_a_report_with_such_changes_for_a_new_visitor(changes: dict):
     assert allowed_changes(SEEN, seen(b"2", **changes)) is None
     assert ids(list(answers(FPStalkerRules(), [seen(b"1"), seen(b"2", **changes)]))) == [0, 1]
 
@@ -258,7 +258,7 @@ def test_the_rules_reject(changes: dict):
     ],
     ids=["nothing", "upgrade", "a font more", "a font less", "no fonts known", "screen", "zone and language"],
 )
-def test_the_rules_accept(changes: dict, count: int):
+def test_the_rules_recognize_a_visitor_after_such_changes(changes: dict, count: int):
     assert allowed_changes(SEEN, seen(b"2", **changes)) == count
     assert ids(list(answers(FPStalkerRules(), [seen(b"1"), seen(b"2", **changes)]))) == [0, 0]
 

@@ -281,7 +281,7 @@ def test_tables_have_the_mean_the_worst_seed_and_whether_the_aim_is_met():
     assert rows.identity_tables([]) == []
 
 
-def test_every_row_runs_with_every_seed_and_once_beside():
+def test_every_row_runs_with_every_seed_and_once_by_hashes_alone():
     names = list(rows.identity_jobs(["twins", "private"], 2, NOWHERE))
     assert names == [
         "twins of small, 0", "twins of small, 1", "twins of small, hash",

@@ -75,7 +75,7 @@ def test_the_archive_has_what_android_looks_for_and_is_small():
             assert {classes.read(name)[6:8] for name in names if name.endswith(".class")} == {b"\x00\x34"}
 
 
-def test_the_manifest_is_this_one_byte_for_byte():
+def test_the_manifest_has_the_expected_bytes():
     made = (android.ANDROID / "android" / "AndroidManifest.xml").read_bytes()
     assert hashlib.sha256(made).hexdigest() == "2323d0e49f4d6b53cf163e22e0ac719575b6abb861d6097a581061ef2d4714b1"
 

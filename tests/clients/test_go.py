@@ -65,7 +65,7 @@ def shown(page: str, containing: str) -> str:
     return f"package main\n\n{block(page, 'go', containing)}"
 
 
-async def test_a_program_does_with_the_library_what_the_others_do(tmp_path: Path):
+async def test_a_program_does_with_the_library_what_other_languages_do(tmp_path: Path):
     guide = {
         "log_in": shown("server-libraries.md", "func logIn("),
         "receive": shown("server-libraries.md", "func receive("),

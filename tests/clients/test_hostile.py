@@ -89,7 +89,9 @@ def named(result: Checked | Exception) -> str:
 LIMITS = {"timeout_s": TIMEOUT_MS / 1000, "deadline_s": DEADLINE_MS / 1000}
 
 
-def test_python(hostile_service: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_python_client_survives_each_behavior(
+    hostile_service: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))  # no client reads every authority there is
     clients = {name: Client(url, "svc_sk_key", **LIMITS) for name, url in places(hostile_service, "python").items()}
 
@@ -102,7 +104,7 @@ def test_python(hostile_service: str, tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "trio"])
-def test_python_without_blocking(hostile_service: str, loop: str):
+def test_the_asynchronous_python_client_survives_each_behavior(hostile_service: str, loop: str):
     http = httpx.AsyncClient(verify=False)
     every = places(hostile_service, loop).items()
     clients = {name: AsyncClient(url, "svc_sk_key", **LIMITS, http=http) for name, url in every}
@@ -132,7 +134,7 @@ def test_python_without_blocking(hostile_service: str, loop: str):
     agrees(hostile_service, loop, told)
 
 
-async def test_node(library: Library, hostile_service: str):
+async def test_the_node_client_survives_each_behavior(library: Library, hostile_service: str):
     told = await library.run(
         """
         const said = await Promise.all(Object.entries(PLACES).map(async ([name, baseUrl]) => {
@@ -155,13 +157,13 @@ async def test_node(library: Library, hostile_service: str):
     agrees(hostile_service, "node", told)
 
 
-def test_go(hostile_service: str, monkeypatch: pytest.MonkeyPatch):
+def test_the_go_client_survives_each_behavior(hostile_service: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("SVC_HOSTILE", f"{hostile_service}/go")
     agrees(hostile_service, "go", in_lines(go("test", "-count=1", "-v", "-run", "TestHostile", "./...")))
 
 
 @pytest.mark.parametrize("language", ["php", "ruby"])
-def test_a_recipe(hostile_service: str, language: str):
+def test_a_recipe_survives_each_behavior(hostile_service: str, language: str):
     given = {"id": REQUEST_ID, "action": ACTION, "deadline_ms": DEADLINE_MS}
     every = places(hostile_service, language)
     # PHP has no threads: a process for each behavior.

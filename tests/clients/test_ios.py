@@ -49,12 +49,12 @@ def test_the_core_needs_no_framework_of_apples_and_the_rest_is_small_and_guarded
         assert "#if canImport(UIKit) && canImport(DeviceCheck)\n" in path.read_text(), path.name
 
 
-def test_its_pages_claim_no_more_than_sources():
+def test_the_package_is_said_to_be_sources_only():
     assert "**Sources only, not built or tested**" in (PACKAGE / "README.md").read_text()
     assert "Sources only, not built or tested." in (PACKAGE / "CHANGELOG.md").read_text()
 
 
-def test_its_tests_know_every_kind_that_is_for_swift():
+def test_the_swift_tests_know_every_kind_of_case_for_swift():
     text = (PACKAGE / "Tests" / "SvcVisitorCoreTests" / "VectorsTests.swift").read_text()
     known = set(re.findall(r'case "(\w+)"', text))
     files = set(re.findall(r'run\("(\w+)"', text))

@@ -47,16 +47,16 @@ def test_java_passes_every_case(classes: Path):
     assert java(classes, "svc.visitor.client.Vectors", str(FOLDER)) == f"{count} cases, 0 faults\n"
 
 
-def test_what_is_sent_over_loopback(classes: Path):
+def test_java_sends_over_loopback_what_it_should(classes: Path):
     assert java(classes, "svc.visitor.client.Sending") == "0 faults\n"
 
 
-def test_a_service_that_misbehaves(classes: Path, hostile_service: str):
+def test_the_java_client_survives_each_behavior(classes: Path, hostile_service: str):
     given = (f"{hostile_service}/java", str(TIMEOUT_MS), str(DEADLINE_MS), *CASES)
     agrees(hostile_service, "java", told_in_lines(java(classes, "svc.visitor.client.Hostile", *given)))
 
 
-async def test_a_program_does_with_the_library_what_the_others_do(tmp_path: Path):
+async def test_a_program_does_with_the_library_what_other_languages_do(tmp_path: Path):
     reason = missing()
     if reason is not None:
         pytest.skip(f"the library for Java can't be compiled: {reason}")

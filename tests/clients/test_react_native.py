@@ -50,7 +50,7 @@ def test_react_natives_generator_takes_the_contract_and_the_android_module_imple
 
 
 @pytest.mark.slow(5)
-def test_its_types_are_right():
+def test_the_types_of_the_package_are_right():
     run(installed(), str(PACKAGE / "node_modules" / "typescript" / "bin" / "tsc"), "--noEmit", "-p", ".")
 
 
@@ -274,7 +274,7 @@ def test_the_plugin_for_expo_adds_the_repository_once():
     assert "allprojects" in refused
 
 
-def test_its_ios_side_claims_no_more_than_sources():
+def test_the_ios_side_is_said_to_be_sources_only():
     for path in (path for path in (PACKAGE / "ios").iterdir() if path.is_file()):
         assert path.read_text().startswith("// Not built yet: sources only.\n"), path.name
     assert "**iOS: sources only, not built or tested.**" in (PACKAGE / "README.md").read_text()

@@ -101,7 +101,7 @@ async def send(port: int, key: str) -> None:
 @pytest.mark.slow(3)
 @pytest.mark.one_case
 @pytest.mark.parametrize("workers", ["1", "2"])
-async def test_until_a_write_is_stored_it_is_not_ready_and_sends_nothing(tmp_path: Path, workers: str):
+async def test_until_a_write_is_stored_the_service_is_not_ready_and_sends_nothing(tmp_path: Path, workers: str):
     broken = Broken(tmp_path)
     async with receiving(broken.receiver, tmp_path) as port:
         broken.register(port)

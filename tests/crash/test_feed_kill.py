@@ -29,7 +29,9 @@ KINDS = pytest.mark.parametrize("kind", [FeedKills, ChangeKills])
 @KINDS
 @pytest.mark.slow(12)
 @pytest.mark.one_case("deaths while sending")
-def test_on_two_workers(tmp_path: Path, crash_seed: int, kind: type[FeedKills]):
+def test_a_consumer_killed_beside_two_workers_reads_each_event_once(
+    tmp_path: Path, crash_seed: int, kind: type[FeedKills]
+):
     assert_each_once(killed_on_workers(kind, tmp_path / "data", KILLS, crash_seed, PAUSE_S))
 
 
@@ -37,5 +39,7 @@ def test_on_two_workers(tmp_path: Path, crash_seed: int, kind: type[FeedKills]):
 @KINDS
 @pytest.mark.slow(15)
 @pytest.mark.one_case("deaths while sending")
-def test_on_two_nodes(tmp_path: Path, crash_seed: int, kind: type[FeedKills]):
+def test_a_consumer_killed_beside_two_nodes_reads_each_event_once(
+    tmp_path: Path, crash_seed: int, kind: type[FeedKills]
+):
     assert_each_once(killed_on_nodes(kind, tmp_path / "data", KILLS, crash_seed, PAUSE_S))

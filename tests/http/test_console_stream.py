@@ -40,7 +40,7 @@ def publish(hub: LiveHub, count: int = 1, first: int = 0) -> None:
         hub.publish(1, UUID(int=number), an_event())
 
 
-async def test_a_quiet_stream_sends_a_heartbeat_every_15_seconds_while_its_session_is_valid(autojump_clock: MockClock):
+async def test_a_quiet_stream_sends_a_heartbeat_every_10_seconds_while_its_session_is_valid(autojump_clock: MockClock):
     hub, looks = LiveHub(1000), list[float]()
 
     async def holds() -> bool:

@@ -94,7 +94,7 @@ def working(clock: Clock) -> Iterator[None]:
         trio.lowlevel.remove_instrument(others)
 
 
-async def test_it_rests_for_as_long_as_a_slice_took_where_others_work(autojump_clock: trio.testing.MockClock):
+async def test_a_read_rests_for_as_long_as_a_slice_took_where_others_work(autojump_clock: trio.testing.MockClock):
     began = trio.current_time()
     clock = Clock(SLICE_S / 4)
     with working(clock):
@@ -103,7 +103,7 @@ async def test_it_rests_for_as_long_as_a_slice_took_where_others_work(autojump_c
     assert abs(rested - (sum(clock.slices) - clock.slices[-1])) < 1e-9
 
 
-async def test_it_goes_on_at_once_while_nobody_else_works(autojump_clock: trio.testing.MockClock):
+async def test_a_read_goes_on_at_once_while_nobody_else_works(autojump_clock: trio.testing.MockClock):
     began = trio.current_time()
     assert await read_all(Clock(SLICE_S / 4), 40) == list(range(40))
     assert trio.current_time() == began

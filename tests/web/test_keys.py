@@ -202,7 +202,7 @@ def test_who_loses_the_key_gets_another_token_with_another_key(visits: Visits):
     assert visits["after the loss"]["proof"] == "valid"
 
 
-def test_cleared_storage_makes_both_anew(visits: Visits):
+def test_cleared_storage_makes_token_and_key_anew(visits: Visits):
     token, key = identity(visits["cleared"])
     assert token not in (None, identity(visits["after the loss"])[0])
     assert key not in (None, identity(visits["after the loss"])[1])

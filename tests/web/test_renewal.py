@@ -40,7 +40,7 @@ def test_the_browser_is_asked_once_somebody_else_signed_with_its_token(visits: V
     assert "token_conflict" in {trigger["signal"] for trigger in visits["thief"]["result"]["triggers"]}
 
 
-def test_it_sends_the_former_token_and_key_once_beside_the_new_ones(visits: Visits):
+def test_a_renewing_browser_sends_the_former_token_and_key_once_beside_the_new_ones(visits: Visits):
     renewed = visits["renewed"]
     assert before(renewed) == identity(visits["asked"])
     assert renewed["proof"] == "valid"
@@ -56,7 +56,7 @@ def test_it_sends_the_former_token_and_key_once_beside_the_new_ones(visits: Visi
     assert "client_token_is_new" not in visits["after it"]["signals"]
 
 
-def test_the_new_ones_are_stored_before_they_are_sent(visits: Visits):
+def test_the_new_token_and_key_are_stored_before_they_are_sent(visits: Visits):
     kept = visits["asked"]["kept"]
     assert (kept["token"], kept["next"]) == (identity(visits["asked"])[0], identity(visits["renewed"])[0])
     assert kept["extractable"] == [False, False]
@@ -71,7 +71,7 @@ def test_the_visitor_stays_and_goes_on_being_proven(visits: Visits):
 
 
 @pytest.mark.parametrize("name", ["thief with the former token", "thief who renews"])
-def test_nobody_else_goes_along(visits: Visits, name: str):
+def test_nobody_else_goes_along_with_a_renewal(visits: Visits, name: str):
     """At the same address, which the test cannot change, the copied report is at most 89."""
     result = visits[name]["result"]
     assert (visits[name]["proof"], result["proven"], asked(visits[name])) == ("valid", False, False)

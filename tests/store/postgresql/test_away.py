@@ -21,7 +21,7 @@ from tests.support.writes import writes
 
 
 @pytest.mark.parametrize("what", ["query", "write"])
-async def test_it_is_given_up_when_clients_would_give_up(
+async def test_a_database_that_is_away_is_given_up_when_clients_would_give_up(
     what: str, cluster: Cluster, database: str, autojump_clock: MockClock
 ):
     """ADR 50: after four seconds, however long one attempt may take."""

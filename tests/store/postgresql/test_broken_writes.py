@@ -78,7 +78,7 @@ HOW = [
 
 @pytest.mark.slow(2)
 @pytest.mark.parametrize("how", HOW)
-async def test_whatever_keeps_writes_from_being_stored_it_is_not_ready(
+async def test_whatever_keeps_writes_from_being_stored_the_service_is_not_ready(
     how: str, cluster: Cluster, database: str, tmp_path: Path
 ):
     execute_once = cluster.execute

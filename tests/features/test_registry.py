@@ -31,7 +31,7 @@ ONLY_NAMED_ELSEWHERE = {"try_page.routes": "it is served and not documented"}
 
 
 def modules_on_disk(kind: Kind) -> set[str]:
-    """Names below `svc.features` of the modules that have what this kind asks for; modules of tables are known by their names."""
+    """Names below `svc.features` of the modules with what this kind asks for; those of tables are known by name."""
     found: set[str] = set()
     for path in FOLDER.rglob("*.py"):
         name = ".".join(path.relative_to(FOLDER).with_suffix("").parts)

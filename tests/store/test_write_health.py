@@ -45,6 +45,20 @@ def test_one_attempt_that_does_not_end_is_rehearsed_and_then_fails():
     assert not writes.is_failing(), "it ended well"
 
 
+def test_the_oldest_attempt_counts_whatever_begins_or_fails_beside_it():
+    """Ten seconds, as decisions 17.4 have it."""
+    clock = SettableClock()
+    writes = health(clock)
+    assert writes.unproven_s() == 0
+    with writes.attempt():
+        clock.advance(seconds=9)
+        with writes.attempt():
+            fail(writes, AWAY)
+            assert not writes.is_failing()
+            clock.advance(seconds=1)
+            assert writes.is_failing()
+
+
 def test_only_an_identification_or_a_rehearsal_proves_that_writes_are_stored():
     """Others use other tables."""
     clock = SettableClock()

@@ -20,7 +20,7 @@ from setuptools.command.build_py import build_py
 
 SHIPPED_BY = "drf-spectacular-sidecar"
 COMPRESSED = ("swagger-ui-bundle.js", "swagger-ui.css")
-LICENCE = "swagger-ui-dist/LICENSE"
+LICENSE = "swagger-ui-dist/LICENSE"
 PAGE = Path("svc", "http", "page")
 
 
@@ -41,7 +41,7 @@ class BuildWithPages(build_py):
         for name in COMPRESSED:
             content = shipped(f"swagger-ui-dist/{name}").read_bytes()
             (folder / f"{name}.gz").write_bytes(gzip.compress(content, mtime=0))
-        (folder / "swagger-ui.LICENSE").write_bytes(shipped(LICENCE).read_bytes())
+        (folder / "swagger-ui.LICENSE").write_bytes(shipped(LICENSE).read_bytes())
 
 
 def shipped(ending: str) -> Path:

@@ -27,7 +27,7 @@ from svc.features.tables import TABLES
 from svc.features.webhooks.jobs.deliveries import AttemptRecord, log_attempt
 from svc.features.webhooks.jobs.endpoints import NewEndpoint, create_endpoint
 from svc.features.webhooks.queries import NoWork, next_delivery
-from svc.features.webhooks.schedule import AttemptResult
+from svc.features.webhooks.retries import AttemptResult
 from svc.features.webhooks.tables import (
     ATTEMPT_COUNTS,
     ATTEMPTS,

@@ -19,7 +19,7 @@ from svc.features.rules.language.conditions import Condition, known
 from svc.features.rules.language.cost import BUDGET, UNITS_A_MS
 from svc.features.rules.language.values import Evaluation, Values
 from svc.features.rules.ruleset import Rule
-from svc.identify.scoring.signals import CATALOGUE
+from svc.identify.scoring.signals import CATALOG
 from tests.support.condition_grammar import conditions
 
 LISTS = {"blocked_visitors": 0, "trusted_visitors": 0}
@@ -50,8 +50,8 @@ def largest_event(letters: str) -> dict[str, Any]:
         "address.ip": "2001:db8:85a3:8d3:1319:8a2e:370:7348",
         "address.country": "GB",
         "address.asn": "1",
-        "signals": list(CATALOGUE),
-        "groups": list(dict.fromkeys(signal.group for signal in CATALOGUE.values())),
+        "signals": list(CATALOG),
+        "groups": list(dict.fromkeys(signal.group for signal in CATALOG.values())),
         "velocity": velocity,
         **{f"velocity.{subject}.{kind}": _FULL for subject, kinds in _KINDS.items() for kind in kinds},
         "labels.visitor": ["fraud", "legitimate"],

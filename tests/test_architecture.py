@@ -66,12 +66,12 @@ ONLY_IN = {
 }
 """module -> where alone it may be imported (`uuid` for making ids: the type UUID may be named anywhere)."""
 
-KINDS = ("pure", "tables", "queries", "jobs", "checks", "actor", "bodies", "routes", "command")
+KINDS = ("pure", "tables", "queries", "jobs", "invariants", "actor", "bodies", "routes", "command")
 """What a module of a feature, or of identify, does: each imports what stands before it. The last word of its name says
 it, and one without such a word is pure, but for those of `KIND_OF`.
 """
 KIND_OF = {
-    "svc.identify.checks": "checks",
+    "svc.identify.invariants": "invariants",
     "svc.identify.indexing.indexer": "actor",
     "svc.identify.network_data": "actor",
     "svc.features.identification.pipeline": "actor",
@@ -79,10 +79,10 @@ KIND_OF = {
     "svc.identify.recording": "jobs",
     "svc.identify.tables": "tables",
     "svc.features.accounts.recounter": "actor",
-    "svc.features.backup": "checks",
+    "svc.features.backup": "invariants",
     "svc.features.billing.credit_watch": "actor",
-    "svc.features.checks": "checks",
-    "svc.features.inspection": "checks",
+    "svc.features.checks": "invariants",
+    "svc.features.inspection": "invariants",
     "svc.features.billing.settler": "actor",
     "svc.features.contracts": "queries",
     "svc.features.erasure": "jobs",
@@ -101,14 +101,14 @@ KIND_OF = {
     "svc.features.identification.transaction": "jobs",
     "svc.features.members.sign_in.provider": "actor",
     "svc.features.members.sign_in.entering": "routes",
-    "svc.features.quarantine.jobs": "checks",
+    "svc.features.quarantine.jobs": "invariants",
     "svc.features.retention.sweeper": "actor",
     "svc.features.rules.command": "command",
-    "svc.features.schema": "checks",
+    "svc.features.schema": "invariants",
     "svc.features.rules.routes": "routes",
-    "svc.features.upgrade": "checks",
+    "svc.features.upgrade": "invariants",
     "svc.features.upgrade.migrations": "jobs",
-    "svc.features.inspection.visitor_rows": "checks",
+    "svc.features.inspection.visitor_rows": "invariants",
     "svc.features.webhooks.commands": "command",
     "svc.features.webhooks.jobs": "jobs",
     "svc.features.webhooks.routes": "routes",

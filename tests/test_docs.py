@@ -34,7 +34,7 @@ from svc.http.pages.app import create_app, documentation, paths, site
 from svc.identify.model import RequestFacts
 from svc.identify.report import read_report
 from svc.identify.report.native import FLAGS
-from svc.identify.scoring.signals import CATALOGUE
+from svc.identify.scoring.signals import CATALOG
 from svc.kernel.config import Config
 from svc.kernel.config_loading import load
 from tests.spec.responses import BROWSER, DRIVEN, HEADLESS, TOO_LITTLE
@@ -302,7 +302,7 @@ def test_the_names_in_the_migration_tables_exist():
                 yield from named(one)
 
     options = re.findall(r"^\| `(\w+)` \|", (DOCS / "frontend.md").read_text(), re.MULTILINE)
-    known = {*named(document), *CATALOGUE, *Envelope.__struct_fields__, *options, "load"}
+    known = {*named(document), *CATALOG, *Envelope.__struct_fields__, *options, "load"}
     cells = [
         line.split(" | ")[-1] for line in (DOCS / "migrating.md").read_text().splitlines() if line.startswith("| ")
     ]

@@ -20,7 +20,7 @@ from svc.features.routes import ROUTES
 from svc.features.schema import SCHEMA
 from svc.http.pages.app import SITE
 from svc.identify.model import RULE_ACTIONS, Level
-from svc.identify.scoring.signals import CATALOGUE
+from svc.identify.scoring.signals import CATALOG
 from svc.serve.metrics.registry import METRICS
 from tests.spec.automation import Automation
 from tests.support.live import Live, live_service, report
@@ -102,7 +102,7 @@ def test_every_label_in_an_alert_or_a_panel_is_one_of_the_metric():
 
 
 VALUES: dict[str, set[str]] = {
-    "signal": set(CATALOGUE),
+    "signal": set(CATALOG),
     "action": {*RULE_ACTIONS, "none"},
     "level": {*get_args(Level), "none"},
     "route": {route.operation_id for route in ROUTES} | {"unknown", "preflight"},

@@ -1,7 +1,7 @@
 """What the fake services of the client libraries know of the service: operations, errors, signals, fields of an event.
 `tools.client_code` writes it.
 
-What may live here: pure functions from the OpenAPI document and the catalogue of signals to source text.
+What may live here: pure functions from the OpenAPI document and the catalog of signals to source text.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from svc.identify.scoring.signals import CATALOGUE
+from svc.identify.scoring.signals import CATALOG
 from tools.client_document import Json, operations
 
 SAID_OTHERWISE = frozenset({"request_id", "visitor_id", "decision", "signals"})
 """Fields of an event that a test sets by other names, or by other values."""
 PYTHON = '''"""What the service has: operations, errors, signals, fields of an event.
 
-Generated from docs/openapi.json and the catalogue of signals: `make reference`.
+Generated from docs/openapi.json and the catalog of signals: `make reference`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class EventFields(TypedDict, total=False):
 %(fields)s
 '''
 TYPESCRIPT = """// What the service has: operations, errors, signals, fields of an event.
-// Generated from docs/openapi.json and the catalogue of signals: make reference
+// Generated from docs/openapi.json and the catalog of signals: make reference
 
 /** Operation -> its method, its path, and the status of its success. */
 export const OPERATIONS: Readonly<Record<string, readonly [method: string, path: string, status: number]>> = {
@@ -100,7 +100,7 @@ def _tables(document: Json) -> dict[str, Mapping[str, tuple[Any, ...]]]:
         done[operation.name] = (operation.method, operation.path, min(map(int, responses)))
         for response in responses.values():
             errors |= _errors(document, response)
-    signals = {name: (signal.group, dict(signal.weights)) for name, signal in CATALOGUE.items()}
+    signals = {name: (signal.group, dict(signal.weights)) for name, signal in CATALOG.items()}
     return {"operations": done, "errors": errors, "signals": signals}
 
 

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import inspect as types
 
 from svc.cli import program
-from svc.features.refusals import CATALOGUE
+from svc.features.refusals import CATALOG
 from svc.features.routes import API, ROUTES
 from svc.http.openapi.document import TAGS
 from svc.http.pages.app import create_app, documentation, paths, site
@@ -65,7 +65,7 @@ def api() -> str:
     plain = [f"- `{route.method} {path}`" for route in ROUTES if route not in API for path in _paths(route)]
     plain += [f"- `GET {path}`" for path in paths(create_app(site, documentation, api=API))]
     parts += ["## Documents", "No key.", "\n".join(plain)]
-    errors = [[f"`{code}`", str(status), _cell(says)] for code, (status, says) in CATALOGUE.items()]
+    errors = [[f"`{code}`", str(status), _cell(says)] for code, (status, says) in CATALOG.items()]
     parts += ["## Errors", _EVERY_ROUTE, _table(["code", "status", "what to do"], errors).rstrip("\n")]
     return "\n\n".join(parts) + "\n"
 

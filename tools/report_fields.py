@@ -52,7 +52,7 @@ def _kind(field: Field) -> str:
 _UNITS = {
     "cores": "logical processors",
     "memory_gb": "gigabytes",
-    "colour_depth": "bits of a pixel",
+    "color_depth": "bits of a pixel",
     "touch_points": "fingers",
     "plugin_count": "plugins",
     "eval_length": "characters of `eval.toString()`",

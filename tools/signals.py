@@ -8,14 +8,14 @@ from __future__ import annotations
 from itertools import groupby
 
 from svc.identify.scoring.score import DEFAULT_THRESHOLD
-from svc.identify.scoring.signals import CATALOGUE, EVIDENCE, MAX_WEIGHT, Signal
+from svc.identify.scoring.signals import CATALOG, EVIDENCE, MAX_WEIGHT, Signal
 from svc.kernel.values.fields import PLATFORMS
 
 
 def page() -> str:
     """The page `docs/signals.md`, whole."""
     parts = [_INTRODUCTION]
-    for group, members in groupby(CATALOGUE.values(), key=lambda signal: signal.group):
+    for group, members in groupby(CATALOG.values(), key=lambda signal: signal.group):
         parts.append("\n".join([f"### {group}", "", *_table(list(members))]))
     return "\n\n".join([*parts, _RULES, _evidence()]) + "\n"
 

@@ -1,5 +1,5 @@
-"""What the service knows of a feature: which of its modules have tables, routes, checks, what erasure and retention do
-with its rows, its codes of errors and its commands.
+"""What the service knows of a feature: which of its modules have tables, routes, invariants, what erasure and retention
+do with its rows, its codes of errors and its commands.
 
 Modules are named and not imported: a command that needs the tables alone loads no route (ADR 83). What each of them
 has, by kind, is `HAS`.
@@ -14,11 +14,11 @@ from typing import Literal, NamedTuple
 
 from svc.kernel.values.error_codes import ErrorCode
 
-Kind = Literal["tables", "routes", "checks", "erasure", "retention"]
+Kind = Literal["tables", "routes", "invariants", "erasure", "retention"]
 HAS: dict[Kind, str] = {
     "tables": "",
     "routes": "ROUTES",
-    "checks": "RULES",
+    "invariants": "RULES",
     "erasure": "ERASED",
     "retention": "PASSES",
 }
@@ -47,7 +47,7 @@ class Feature:
         *,
         tables: tuple[str, ...] = (),
         routes: tuple[str, ...] = (),
-        checks: tuple[str, ...] = (),
+        invariants: tuple[str, ...] = (),
         erasure: tuple[str, ...] = (),
         retention: tuple[str, ...] = (),
         refusals: dict[str, ErrorCode] | None = None,
@@ -60,7 +60,7 @@ class Feature:
         self._names: dict[Kind, tuple[str, ...]] = {
             "tables": tables,
             "routes": routes,
-            "checks": checks,
+            "invariants": invariants,
             "erasure": erasure,
             "retention": retention,
         }

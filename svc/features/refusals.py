@@ -1,4 +1,4 @@
-"""CATALOGUE: every code of an error; `svc.kernel.values.refusals` looks it up."""
+"""CATALOG: every code of an error; `svc.kernel.values.refusals` looks it up."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from svc.kernel.values.refusals import GENERAL
 
 _OF_FEATURES = {code: means for feature in FEATURES for code, means in feature.refusals.items()}
 
-CATALOGUE: dict[str, ErrorCode] = dict(sorted((GENERAL | _OF_FEATURES).items(), key=lambda refusal: refusal[1].status))
+CATALOG: dict[str, ErrorCode] = dict(sorted((GENERAL | _OF_FEATURES).items(), key=lambda refusal: refusal[1].status))
 """By status; of one status the general ones come first, and then those of each feature."""

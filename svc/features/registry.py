@@ -1,5 +1,5 @@
-"""FEATURES: the only list of what the service is made of. Tables, routes, checks, erasure, retention and commands are
-loops over it.
+"""FEATURES: the only list of what the service is made of. Tables, routes, invariants, erasure, retention and commands
+are loops over it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from svc.features.feature import Feature
 
 FEATURES: tuple[Feature, ...] = (
     Feature("svc.kernel", tables=("store.tables", "tenants.tables", "access.tables")),
-    Feature("svc.identify", tables=("tables",), checks=("checks.tokens", "checks.velocity")),
+    Feature("svc.identify", tables=("tables",), invariants=("invariants.tokens", "invariants.velocity")),
     identification.FEATURE,
     organizations.FEATURE,
     events.FEATURE,

@@ -14,7 +14,7 @@ from svc.http.openapi.json_schema import ADMITTED, EVERYWHERE
 from svc.http.paths import Resource
 from svc.http.route import Outcome, Stream
 from svc.http.schema import error_body
-from svc.kernel.values.refusals import Refusal, catalogue
+from svc.kernel.values.refusals import Refusal, catalog
 from svc.world import World
 
 EXPOSED_HEADERS = ", ".join((*ADMITTED, "Retry-After", EVERYWHERE))
@@ -43,7 +43,7 @@ def edge_refusal(world: World, status: int) -> tuple[bytes, list[tuple[bytes, by
     """Return body and headers of a response with this status that the edge makes by itself, with a request id of its
     own (decisions 1.7). Raises `StopIteration` for a status without an error code.
     """
-    code = next(code for code, (known, _) in catalogue().items() if known == status)
+    code = next(code for code, (known, _) in catalog().items() if known == status)
     request_id = str(world.request_id(world.now_ms()))
     body = _encoder.encode(error_body(Refusal(code), request_id))
     return body, [

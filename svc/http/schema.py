@@ -23,7 +23,7 @@ from svc.identify.events.event_row import (
 )
 from svc.identify.events.listing import KINDS, MAX_TAG_LENGTH, Asked
 from svc.identify.model import LABELS, RULE_ACTIONS, Label, LabelReason, Level, Verdict
-from svc.identify.scoring.signals import CATALOGUE as SIGNALS
+from svc.identify.scoring.signals import CATALOG as SIGNALS
 from svc.identify.scoring.signals import GROUPS
 from svc.identify.velocity.counts import ACCOUNT_ID_FORM, ACTION_FORM
 from svc.kernel.access.credentials import redact
@@ -45,7 +45,7 @@ from svc.kernel.values.fields import (
     open_to,
     or_else,
 )
-from svc.kernel.values.refusals import Issue, Location, Refusal, catalogue
+from svc.kernel.values.refusals import Issue, Location, Refusal, catalog
 from svc.kernel.values.struct_fields import body_of
 
 Name64 = Annotated[str, Meta(min_length=1, max_length=64)]
@@ -362,9 +362,9 @@ class DetailBody(msgspec.Struct, frozen=True):
 class Fault(msgspec.Struct, frozen=True):
     """The member `error` of the error body (interface 2.12)."""
 
-    code: Annotated[str, about("For programs.", "validation_error", form=open_to(*catalogue()))]
-    message: Annotated[str, about("For people: what to do about it.", catalogue()["validation_error"].message)]
-    status: Annotated[int, about("The HTTP status.", catalogue()["validation_error"].status)]
+    code: Annotated[str, about("For programs.", "validation_error", form=open_to(*catalog()))]
+    message: Annotated[str, about("For people: what to do about it.", catalog()["validation_error"].message)]
+    status: Annotated[int, about("The HTTP status.", catalog()["validation_error"].status)]
     details: Annotated[tuple[DetailBody, ...] | UnsetType, about("Each fault in the request.")] = UNSET
 
 

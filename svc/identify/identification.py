@@ -37,7 +37,7 @@ from svc.identify.network.request_headers import archived_headers
 from svc.identify.records import REPLAYED_MS, Document, Event
 from svc.identify.report import read_report
 from svc.identify.scoring.score import Score, group_triggers
-from svc.identify.scoring.signals import CATALOGUE
+from svc.identify.scoring.signals import CATALOG
 from svc.identify.useragent import read_agent
 from svc.identify.velocity.counts import MOST
 from svc.kernel.net.trace_context import TraceContext, trace_fields
@@ -90,7 +90,7 @@ def _faults(asked: Any) -> Iterator[tuple[str, Issue]]:
     names, accounts = fields.get("signals", []), fields.get("account_velocity", 0)
     if not isinstance(names, list) or not all(isinstance(name, str) for name in cast("list[Any]", names)):
         yield ".signals", "wrong_type"
-    elif any(name not in CATALOGUE for name in cast("list[str]", names)):
+    elif any(name not in CATALOG for name in cast("list[str]", names)):
         yield ".signals", "unknown_signal"
     if type(accounts) is not int:
         yield ".account_velocity", "wrong_type"

@@ -116,7 +116,7 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True):
     touch_points: int | None = None
     gpu_vendor: str | None = None
     gpu_renderer: str | None = None
-    colour_depth: float | None = None
+    color_depth: float | None = None
     """Bits of a pixel."""
     webgl: bool | None = None
     """`False` = asked for and not to be had."""

@@ -15,7 +15,7 @@ from trio.testing import MockClock
 from svc.features.webhooks.jobs.endpoints import Queued, queue_redelivery, queue_test
 from svc.features.webhooks.queries import Registered
 from svc.features.webhooks.records import Attempted
-from svc.features.webhooks.schedule import STEPS_MS
+from svc.features.webhooks.retries import STEPS_MS
 from svc.features.webhooks.sending.outbox import BATCH, DRAIN_S, LATE_S, POLL_INTERVAL_S, QUEUES_PER_POLL, SWEEP_ROWS
 from svc.features.webhooks.sending.patience import RETRY_S
 from svc.features.webhooks.tables import ATTEMPTS, DELIVERIES, ENDPOINTS, REMOVED_ENDPOINTS

@@ -18,7 +18,7 @@ from svc.features.webhooks.jobs.deliveries import recover_deliveries
 from svc.features.webhooks.queries import Registered, failed_in
 from svc.features.webhooks.queues import BACKLOG_OVER
 from svc.features.webhooks.records import Attempted
-from svc.features.webhooks.schedule import JITTER, STEPS_MS
+from svc.features.webhooks.retries import JITTER, STEPS_MS
 from svc.features.webhooks.sending.outbox import POLL_INTERVAL_S
 from svc.kernel.values.ids import first_id
 from tests.support.outbox import OutboxWorld, outbox_world

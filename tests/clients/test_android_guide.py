@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from svc.features.refusals import CATALOGUE
+from svc.features.refusals import CATALOG
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "android.md").read_text()
@@ -49,7 +49,7 @@ def test_every_flag_is_in_the_table():
 def test_every_code_exists():
     told = names_of_rows("Errors")
     assert told >= OWN_CODES
-    assert told - OWN_CODES <= set(CATALOGUE)
+    assert told - OWN_CODES <= set(CATALOG)
 
 
 def test_one_version_stands_everywhere():

@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from svc.identify.scoring.signals import CATALOGUE
+from svc.identify.scoring.signals import CATALOG
 from tests.clients.fingerprint import Compatible, changed, installed
 from tests.spec.responses import BROWSER, DRIVEN, HEADLESS, TOO_LITTLE
 from tests.support.live import PUBLIC_ADDRESS, Live, live_service, mistyped, report, succeeded
@@ -575,7 +575,7 @@ async def test_what_is_not_known_is_left_out(compat: Compatible):
 
 def _by_platform() -> dict[str, list[str]]:
     return {
-        platform: [name for name, signal in CATALOGUE.items() if platform in signal.weights]
+        platform: [name for name, signal in CATALOG.items() if platform in signal.weights]
         for platform in ("web", "android", "ios")
     }
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from svc.features.refusals import CATALOGUE
+from svc.features.refusals import CATALOG
 from svc.identify.attestation import challenge
 from svc.identify.model import RequestFacts
 from svc.identify.report import read_report
 from svc.identify.report.native import ARCHIVED
 from tests.clients.vectors import FOLDER, KINDS, LEAST, cases, reference
 
-SERVICE_CODES = set(CATALOGUE)
+SERVICE_CODES = set(CATALOG)
 
 
 @pytest.mark.parametrize("name", LEAST)

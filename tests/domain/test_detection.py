@@ -11,7 +11,7 @@ import pytest
 from svc.identify.detection import detect, visitor_kind
 from svc.identify.model import Agent, Attribute, Claims, ClientHints, Network, Observation, Report, RequestFacts
 from svc.identify.scoring.score import default_profile, score
-from svc.identify.scoring.signals import CATALOGUE, CATALOGUE_ORDER
+from svc.identify.scoring.signals import CATALOG, CATALOG_ORDER
 from svc.kernel.values.fields import Platform
 
 if TYPE_CHECKING:
@@ -60,10 +60,10 @@ def look(
         ip="192.0.2.1", user_agent=header, accept_language=accept_language, hints=header_hints or ClientHints()
     )
     seen = detect(Report(claims=claims or Claims(), **report), facts, agent or Agent(), network, platform)
-    assert [CATALOGUE_ORDER[observation.signal] for observation in seen] == sorted(
-        CATALOGUE_ORDER[observation.signal] for observation in seen
+    assert [CATALOG_ORDER[observation.signal] for observation in seen] == sorted(
+        CATALOG_ORDER[observation.signal] for observation in seen
     )
-    assert all(platform in CATALOGUE[observation.signal].weights for observation in seen)
+    assert all(platform in CATALOG[observation.signal].weights for observation in seen)
     return {observation.signal: observation for observation in seen}
 
 

@@ -15,7 +15,7 @@ from svc.identify.detection import detect
 from svc.identify.model import Network, Observation, RequestFacts
 from svc.identify.report import read_report
 from svc.identify.report.masks import STANDARD_PLUGINS
-from svc.identify.scoring.signals import CATALOGUE, default_weights
+from svc.identify.scoring.signals import CATALOG, default_weights
 from svc.identify.useragent import read_agent
 from svc.identify.useragent.agent import read_hints
 from svc.kernel.values.fields import Platform
@@ -174,7 +174,7 @@ SHOWN_ELSEWHERE = {
 
 def test_every_signal_of_the_catalog_is_tested_both_ways():
     assert set(BOTH_WAYS).isdisjoint(SHOWN_ELSEWHERE)
-    assert set(BOTH_WAYS) | SHOWN_ELSEWHERE == set(CATALOGUE)
+    assert set(BOTH_WAYS) | SHOWN_ELSEWHERE == set(CATALOG)
 
 
 @pytest.mark.parametrize("signal", BOTH_WAYS)
@@ -182,7 +182,7 @@ def test_a_signal_fires_on_what_it_detects(signal: str):
     fires, _ = BOTH_WAYS[signal]
     observation = fires.fired()[signal]
     assert observation.evidence
-    assert fires.platform in CATALOGUE[signal].weights
+    assert fires.platform in CATALOG[signal].weights
 
 
 @pytest.mark.parametrize("signal", BOTH_WAYS)

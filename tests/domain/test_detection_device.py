@@ -14,7 +14,7 @@ from svc.identify.identification import Submission, assess
 from svc.identify.model import Agent, Network, Observation, Report, RequestFacts
 from svc.identify.report import read_report
 from svc.identify.report.native import FLAGS
-from svc.identify.scoring.signals import CATALOGUE
+from svc.identify.scoring.signals import CATALOG
 from svc.kernel.values.fields import PLATFORMS, Platform
 
 FACTS = RequestFacts(ip="192.0.2.1", user_agent="okhttp/4.12.0")
@@ -41,7 +41,7 @@ def test_a_device_without_flags_fires_nothing():
 @pytest.mark.parametrize("platform", PLATFORMS)
 def test_a_flag_fires_its_signal_on_the_platforms_that_have_it(flag: str, platform: Platform):
     signal = SIGNALS[flag]
-    known = platform in CATALOGUE[signal].weights
+    known = platform in CATALOG[signal].weights
     assert set(look(platform, **{flag: True})) == ({signal} if known else set())
     assert look(platform, **{flag: "false"}) == {}
 
@@ -49,7 +49,7 @@ def test_a_flag_fires_its_signal_on_the_platforms_that_have_it(flag: str, platfo
 def test_every_flag_has_a_signal_that_no_web_page_can_fire():
     assert set(SIGNALS) == set(FLAGS)
     for signal in SIGNALS.values():
-        assert "web" not in CATALOGUE[signal].weights
+        assert "web" not in CATALOG[signal].weights
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from svc.identify.history.evidence import MANY_ADDRESSES, MANY_COUNTRIES, MANY_I
 from svc.identify.matching.decision import Linkage
 from svc.identify.model import Observation
 from svc.identify.scoring.signals import (
-    CATALOGUE,
+    CATALOG,
     CHANGES,
     EVIDENCE,
     LINKAGE,
@@ -54,7 +54,7 @@ def test_sentences_and_phrases_have_a_bounded_length():
 
 
 def test_evidence_says_more_than_the_description_of_its_signal():
-    descriptions = {signal.description for signal in CATALOGUE.values()}
+    descriptions = {signal.description for signal in CATALOG.values()}
     assert descriptions & set(EVIDENCE.values()) == set()
 
 

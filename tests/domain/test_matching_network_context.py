@@ -189,7 +189,7 @@ def test_another_report_on_no_newer_version_is_rather_a_neighbors(
     version: int, days: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     weighed = [odds_of_link(OTHER_CANVAS, version=version, days=days, others=others) for others in (1.0, 3.0)]
-    monkeypatch.setattr(parameters, "LOG_NEIGHBOUR", (0.0, 0.0))
+    monkeypatch.setattr(parameters, "LOG_NEIGHBOR", (0.0, 0.0))
     unweighed = [odds_of_link(OTHER_CANVAS, version=version, days=days, others=others) for others in (1.0, 3.0)]
     assert weighed[0] == unweighed[0], "with one other device a network is not crowded"
     assert weighed[1] < unweighed[1]
@@ -197,7 +197,7 @@ def test_another_report_on_no_newer_version_is_rather_a_neighbors(
 
 def test_an_upgrade_on_a_crowded_network_is_weighed_as_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     weighed = odds_of_link(OTHER_CANVAS, version=NEWER, days=0.1, others=3.0)
-    monkeypatch.setattr(parameters, "LOG_NEIGHBOUR", (-9.0, -9.0))
+    monkeypatch.setattr(parameters, "LOG_NEIGHBOR", (-9.0, -9.0))
     assert odds_of_link(OTHER_CANVAS, version=NEWER, days=0.1, others=3.0) == weighed
 
 

@@ -18,7 +18,7 @@ from svc.identify.model import Attribute
 from tests.domain.matching_world import DAY_MS, DESKTOP_VALUES, START_MS, Organization, features_of, other_device
 
 OWN, OTHER = "token-of-the-owner-01234", "token-of-the-other-device"
-HOME, NEIGHBOUR, WIDE_HOME, ELSEWHERE = "81.2.69.142", "81.2.69.9", "81.2.99.3", "203.0.113.9"
+HOME, NEIGHBOR, WIDE_HOME, ELSEWHERE = "81.2.69.142", "81.2.69.9", "81.2.99.3", "203.0.113.9"
 CHANGED = DESKTOP_VALUES | {Attribute.CANVAS: "another"}
 
 
@@ -144,16 +144,16 @@ def test_another_address_of_a_network_says_as_much_as_the_wide_network() -> None
     """Until proven visits came from several: behind a carrier, or an office with a pool of addresses."""
     organization = Organization()
     visitor = record(organization, owned(organization))
-    report = features_of(CHANGED, ip=NEIGHBOUR)
+    report = features_of(CHANGED, ip=NEIGHBOR)
     kinds: list[int] = []
-    for known in (visitor, visitor.updated(features_of(token=OWN, ip=NEIGHBOUR), START_MS + 3 * DAY_MS, proven=True)):
+    for known in (visitor, visitor.updated(features_of(token=OWN, ip=NEIGHBOR), START_MS + 3 * DAY_MS, proven=True)):
         decision = decide(report, START_MS + 4 * DAY_MS, {}, [(1, known)], (), organization.statistics)
         kinds.append(decision.kind % SURROUNDINGS)
     assert kinds == [WIDE, NEAR]
 
 
 def test_an_address_varies_once_proven_visits_came_from_several() -> None:
-    home, neighbor = features_of(token=OWN), features_of(token=OWN, ip=NEIGHBOUR)
+    home, neighbor = features_of(token=OWN), features_of(token=OWN, ip=NEIGHBOR)
     organization = Organization()
     visitor = record(organization, owned(organization))
     assert visitor.addresses == (home.address,)

@@ -21,7 +21,7 @@ from svc.identify.report import fpscanner, native, read_report, thumbmark
 from svc.identify.report.fingerprintjs import KNOWN
 from svc.identify.report.plain import READ_HERE
 from svc.identify.report.values import MAX_FIGURES, figures
-from svc.identify.scoring.signals import CATALOGUE
+from svc.identify.scoring.signals import CATALOG
 from svc.identify.useragent import read_agent
 from svc.kernel.values.fields import PLATFORMS
 from tests.support.effort import effort
@@ -84,7 +84,7 @@ def check(signals: dict[str, Any]) -> None:
     for facts in (FACTS, *DESKTOPS):
         for platform in PLATFORMS:
             seen = detect(report, facts, Agent(), ABROAD, platform, 1_767_607_200_000)
-            assert all(platform in CATALOGUE[observation.signal].weights for observation in seen)
+            assert all(platform in CATALOG[observation.signal].weights for observation in seen)
     assert len(msgspec.json.encode(report.claims.contexts)) < 8_192
 
 

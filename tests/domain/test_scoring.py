@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from svc.identify.model import EventSignal, EventTrigger, Level, Observation
 from svc.identify.scoring.score import Score, Weights, default_profile, group_triggers, in_force, level_of, score
-from svc.identify.scoring.signals import CATALOGUE, default_weights
+from svc.identify.scoring.signals import CATALOG, default_weights
 from svc.kernel.values.fields import PLATFORMS, Platform
 
 
@@ -161,8 +161,8 @@ def test_the_default_profile_has_the_weights_of_the_catalog() -> None:
 
 
 @given(
-    names=st.lists(st.sampled_from(sorted(CATALOGUE)), unique=True),
-    weights=st.dictionaries(st.sampled_from(sorted(CATALOGUE)), st.integers(0, 100)),
+    names=st.lists(st.sampled_from(sorted(CATALOG)), unique=True),
+    weights=st.dictionaries(st.sampled_from(sorted(CATALOG)), st.integers(0, 100)),
     threshold=st.integers(1, 1000),
     platform=st.sampled_from(PLATFORMS),
 )

@@ -7,7 +7,7 @@ import json
 from click.testing import CliRunner
 
 from svc.cli.develop.signals import signals
-from svc.identify.scoring.signals import CATALOGUE, CATALOGUE_ORDER, MAX_WEIGHT, default_weights, signal_names
+from svc.identify.scoring.signals import CATALOG, CATALOG_ORDER, MAX_WEIGHT, default_weights, signal_names
 from svc.kernel.values.fields import PLATFORMS
 from tools.signals import page
 
@@ -109,26 +109,26 @@ ADDED = {
 
 
 def test_the_catalog_is_the_documented_table_in_its_order() -> None:
-    built = tuple((signal.group, signal.name, *map(signal.weights.get, PLATFORMS)) for signal in CATALOGUE.values())
+    built = tuple((signal.group, signal.name, *map(signal.weights.get, PLATFORMS)) for signal in CATALOG.values())
     assert PLATFORMS == ("web", "android", "ios")
     assert built == DOCUMENTED
 
 
 def test_each_entry_is_stored_under_its_own_name_and_position() -> None:
-    assert [signal.name for signal in CATALOGUE.values()] == list(CATALOGUE)
-    assert [CATALOGUE_ORDER[name] for name in CATALOGUE] == list(range(len(CATALOGUE)))
+    assert [signal.name for signal in CATALOG.values()] == list(CATALOG)
+    assert [CATALOG_ORDER[name] for name in CATALOG] == list(range(len(CATALOG)))
 
 
 def test_only_the_vpn_and_residential_proxy_families_have_modes() -> None:
-    families = {signal.group for signal in CATALOGUE.values() if signal.mode is not None}
+    families = {signal.group for signal in CATALOG.values() if signal.mode is not None}
     assert families == {"vpn", "residential_proxy"}
-    for signal in CATALOGUE.values():
+    for signal in CATALOG.values():
         if signal.group in families:
             assert signal.mode == ("confidence" if signal.name.endswith(("_low", "_medium", "_high")) else "method")
 
 
 def test_each_signal_is_described_in_one_sentence() -> None:
-    for signal in CATALOGUE.values():
+    for signal in CATALOG.values():
         assert signal.description.endswith(".")
         assert "\n" not in signal.description
         assert 20 <= len(signal.description) <= 140
@@ -169,7 +169,7 @@ def test_one_piece_of_hard_evidence_reaches_the_default_threshold_alone() -> Non
 
 def test_the_page_names_every_signal_with_its_weights() -> None:
     lines = page().splitlines()
-    for signal in CATALOGUE.values():
+    for signal in CATALOG.values():
         weights = " | ".join(str(signal.weights.get(platform, "")) for platform in PLATFORMS)
         assert sum(line.startswith(f"| `{signal.name}` | {weights} | ") for line in lines) == 1
 
@@ -177,7 +177,7 @@ def test_the_page_names_every_signal_with_its_weights() -> None:
 def test_the_command_line_shows_the_catalog_as_text_and_as_json() -> None:
     shown = CliRunner().invoke(signals)
     assert shown.exit_code == 0
-    assert [line.split()[0] for line in shown.output.splitlines()] == ["signal", *CATALOGUE]
+    assert [line.split()[0] for line in shown.output.splitlines()] == ["signal", *CATALOG]
     records = json.loads(CliRunner().invoke(signals, ["--json"]).output)["signals"]
-    assert [record["name"] for record in records] == list(CATALOGUE)
+    assert [record["name"] for record in records] == list(CATALOG)
     assert records[0]["default_weights"] == {"web": 40, "android": 40, "ios": 40}

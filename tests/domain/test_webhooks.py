@@ -36,7 +36,7 @@ from svc.features.webhooks.records import (
     webhook_environment,
 )
 from svc.features.webhooks.refused import Refusals, note, notify
-from svc.features.webhooks.schedule import (
+from svc.features.webhooks.retries import (
     DELIVERY_TRANSITIONS,
     ENDPOINT_TRANSITIONS,
     STEPS_MS,

@@ -21,7 +21,7 @@ from svc.features.webhooks.queues import (
     probe_after_ms,
 )
 from svc.features.webhooks.records import DeliveryKey, Endpoint, Health
-from svc.features.webhooks.schedule import AttemptResult
+from svc.features.webhooks.retries import AttemptResult
 from svc.kernel.values.partitions import EndpointKey
 
 ENDPOINT = Endpoint(

@@ -17,7 +17,7 @@ import pytest
 import svc
 from svc.features.erasure.registered import erased, forgetting
 from svc.features.feature import HAS, Feature, Kind
-from svc.features.refusals import CATALOGUE
+from svc.features.refusals import CATALOG
 from svc.features.registry import FEATURES
 from svc.features.retention.jobs import of_features
 from svc.features.tables import TABLES
@@ -93,7 +93,7 @@ def test_a_command_is_where_its_feature_says(feature: Feature):
 
 def test_a_code_of_an_error_is_general_or_of_one_feature():
     declared = [code for feature in FEATURES for code in feature.refusals]
-    assert len(declared) == len({*declared}) == len(CATALOGUE) - len(GENERAL)
+    assert len(declared) == len({*declared}) == len(CATALOG) - len(GENERAL)
 
 
 @pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.package)

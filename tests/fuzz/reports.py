@@ -11,7 +11,7 @@ from svc.identify.events.archive import inflate
 from svc.identify.identification import Assessment, Submission, assess
 from svc.identify.model import RequestFacts
 from svc.identify.report import fingerprintjs, fpscanner, native, plain, thumbmark
-from svc.identify.scoring.signals import CATALOGUE, EVIDENCE
+from svc.identify.scoring.signals import CATALOG, EVIDENCE
 from tests.domain.test_report_hostile import APP, CONTEXT, PROBES, SECTIONS, TREE
 from tests.fuzz.target import Target, json_values, scalars
 from tests.fuzz.texts import AGENTS, NOW_MS, REQUEST_ID
@@ -120,7 +120,7 @@ def check(sent: tuple[Signals, str | None, str], found: Assessment) -> None:
     assert len(report.rest) <= 128
     assert all(len(value) < 128 for value in report.attributes.values())
     assert report.client_token is None or 16 <= len(report.client_token) <= 64
-    assert all(platform in CATALOGUE[seen.signal].weights for seen in found.observations)
+    assert all(platform in CATALOG[seen.signal].weights for seen in found.observations)
     assert len({seen.signal for seen in found.observations}) == len(found.observations)
     assert all(name in EVIDENCE for seen in found.observations for name in seen.evidence)
     assert len(msgspec.json.encode(found.observations)) < 32_768, "evidence is kept with every event"

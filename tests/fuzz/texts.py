@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from svc.features.routes import PATHS
 from svc.features.webhooks.addresses import MAX_URL_LENGTH, TargetPolicy, addresses_to_dial, read_target
 from svc.features.webhooks.addresses import Target as WebhookTarget
+from svc.http.callers.client_address import client_address, is_trusted
 from svc.http.paths import RouteMatch
 from svc.http.query import read_query
 from svc.http.schema import ListEventsQuery
@@ -22,7 +23,7 @@ from svc.identify.model import Agent, ClientHints, Report, RequestFacts
 from svc.identify.records import RETENTION_MS
 from svc.identify.useragent import read_agent, read_hints
 from svc.kernel.access.credentials import Credential, issue_secret, parse
-from svc.kernel.net.addresses import client_address, is_trusted, parse_ip
+from svc.kernel.net.addresses import parse_ip
 from svc.kernel.net.origins import MAX_LENGTH, normalize_origin, normalize_pattern, origin_allowed
 from svc.kernel.values.encodings import Cursors
 from svc.kernel.values.refusals import Refusal

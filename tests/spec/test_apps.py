@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from svc.features.weights.jobs import save_weights
-from svc.identify.scoring.signals import CATALOGUE
+from svc.identify.scoring.signals import CATALOG
 from svc.identify.scoring.weights import StoredWeights, WeightsChange
 from svc.identify.tables import WEIGHTS
 from svc.kernel.values.fields import Platform
@@ -125,7 +125,7 @@ async def test_section_7_weights_that_were_saved_before_count_the_new_signals_as
 
     def saved_by_an_earlier_version(transaction: Any) -> None:
         ((key, stored),) = list(transaction.scan(WEIGHTS, live.organization.number))
-        older = {name: weight for name, weight in stored.weights.items() if CATALOGUE[name].since != "0.3.0"}
+        older = {name: weight for name, weight in stored.weights.items() if CATALOG[name].since != "0.3.0"}
         transaction.put(WEIGHTS, key, msgspec.structs.replace(stored, weights=older))
 
     assert live.found.store.write_now([saved_by_an_earlier_version]) == [None]

@@ -13,7 +13,7 @@ import trio
 from prometheus_client.parser import text_string_to_metric_families
 
 from svc.features.identification.pipeline.messages import band
-from svc.features.refusals import CATALOGUE
+from svc.features.refusals import CATALOG
 from svc.features.retention.sweeper import Progress, sweep
 from svc.features.routes import API, ROUTES
 from svc.features.tables import TABLES
@@ -21,7 +21,7 @@ from svc.features.webhooks.queries import LEAPS
 from svc.http.pages.app import create_app, documentation, operation_id, site
 from svc.http.traffic import GONE, PREFLIGHT, UNKNOWN
 from svc.identify.model import RULE_ACTIONS
-from svc.identify.scoring.signals import CATALOGUE as SIGNAL_NAMES
+from svc.identify.scoring.signals import CATALOG as SIGNAL_NAMES
 from svc.identify.tables import EVENTS
 from tests.spec.automation import Automation
 from tests.spec.responses import assert_error, visit
@@ -289,7 +289,7 @@ async def test_no_label_identifies_a_client(tmp_path: Path):
     pages = {operation_id(rule.endpoint) for rule in create_app(site, documentation, api=API).url_map.iter_rules()}
     assert found.labels("route") <= {route.operation_id for route in ROUTES} | pages | {UNKNOWN, PREFLIGHT}
     assert "getSdk" in found.labels("route")
-    assert found.labels("code") <= set(CATALOGUE) | {""}
+    assert found.labels("code") <= set(CATALOG) | {""}
     assert found.labels("signal") <= set(SIGNAL_NAMES)
     assert found.labels("table") <= {table.name for table in TABLES}
 

@@ -17,12 +17,12 @@ import trio
 from jsonschema_rs import Draft202012Validator
 from msgspec import Meta, UnsetType, inspect
 
-from svc.features.refusals import CATALOGUE
+from svc.features.refusals import CATALOG
 from svc.features.routes import API, ROUTES
 from svc.http.openapi import json_schema
 from svc.http.openapi.document import JSON, SCHEMES, TAGS, encode
 from svc.http.route import CONSOLE_ROOT, EVERY_ROUTE, Route
-from svc.identify.scoring.signals import CATALOGUE as SIGNALS
+from svc.identify.scoring.signals import CATALOG as SIGNALS
 from svc.kernel.values.fields import VisitorId
 from tests.support.compatibility import breaks
 from tests.support.documents import both, of_console, published
@@ -111,7 +111,7 @@ def assert_keys_and_errors(route: Route) -> None:
     assert operation["security"] == with_session + keys
     assert ("proxy" in operation.get("description", "").lower()) == ("proxy" in route.kinds)
     for code in (*route.errors, *EVERY_ROUTE):
-        content = response_of(route, CATALOGUE[code][0])["content"][JSON]
+        content = response_of(route, CATALOG[code][0])["content"][JSON]
         assert "ErrorBody" in json.dumps(content["schema"])
         if "anyOf" not in content["schema"]:
             assert content["examples"][code]["value"]["error"]["code"] == code

@@ -23,7 +23,7 @@ from svc.features.webhooks.jobs.deliveries import AttemptRecord, enqueue, log_at
 from svc.features.webhooks.jobs.endpoints import NewEndpoint, create_endpoint
 from svc.features.webhooks.queries import endpoints_of
 from svc.features.webhooks.records import DeliveryKey
-from svc.features.webhooks.schedule import AttemptResult
+from svc.features.webhooks.retries import AttemptResult
 from svc.features.webhooks.tables import (
     ATTEMPT_COUNTS,
     ATTEMPTS,

@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from svc.identify.queries.weights import weights_key
-from svc.identify.scoring.signals import CATALOGUE, default_weights
+from svc.identify.scoring.signals import CATALOG, default_weights
 from svc.identify.scoring.weights import StoredWeights
 from svc.identify.tables import WEIGHTS
 from svc.kernel.values.fields import PLATFORMS
@@ -28,7 +28,7 @@ def platform_of(answer: dict[str, Any], platform: str) -> dict[str, Any]:
 
 def untouched(platform: str) -> dict[str, Any]:
     """The entry of a platform for which nobody has saved anything."""
-    defaults = {signal.name: signal.weights[platform] for signal in CATALOGUE.values() if platform in signal.weights}
+    defaults = {signal.name: signal.weights[platform] for signal in CATALOG.values() if platform in signal.weights}
     return {
         "platform": platform,
         "scope": "default",
@@ -302,11 +302,11 @@ async def test_the_signals_are_the_catalog(live: Live, role: str):
     assert set(response.json()) == {"signals", "max_weight"}
     assert response.json()["max_weight"] == 100
     signals = {signal["name"]: signal for signal in response.json()["signals"]}
-    assert list(signals) == list(CATALOGUE)
+    assert list(signals) == list(CATALOG)
     assert signals["tor"] == {
         "name": "tor",
-        "group": CATALOGUE["tor"].group,
-        "description": CATALOGUE["tor"].description,
+        "group": CATALOG["tor"].group,
+        "description": CATALOG["tor"].description,
         "platforms": ["web", "android", "ios"],
         "default_weights": {"web": 25, "android": 25, "ios": 25},
         "since": "1",

@@ -14,7 +14,7 @@ from svc.features.retention.sweeper import Progress, sweep
 from svc.features.try_page.routes import MAX_VISITS, TryKeyError
 from svc.http.pages import app as pages
 from svc.identify.records import Event
-from svc.identify.scoring.signals import CATALOGUE
+from svc.identify.scoring.signals import CATALOG
 from tests.spec.responses import BROWSER, DRIVEN, assert_error, visit
 from tests.support.live import ORIGIN, Live, live_service, report
 
@@ -119,7 +119,7 @@ async def test_the_page_and_its_files_are_served_under_a_strict_policy(trying: T
 
 async def test_the_pages_have_texts_for_every_signal_and_its_evidence(trying: Trying):
     texts = (await trying.live.client.get("/pages/texts.json")).json()
-    assert set(texts["signals"]) == set(CATALOGUE)
+    assert set(texts["signals"]) == set(CATALOG)
     _, asked = await trying.visited(report() | DRIVEN)
     document = (await trying.post("/try/event", asked)).json()["event"]["document"]
     assert {name for names in document["evidence"].values() for name in names} <= set(texts["evidence"])

@@ -18,7 +18,7 @@ import httpx
 import pytest
 
 from svc.command.local_service import DevService
-from svc.features.refusals import CATALOGUE
+from svc.features.refusals import CATALOG
 from svc.features.webhooks.commands.forwarding import verify_delivery
 from svc.features.webhooks.records import EVENT_TYPES
 from svc.world import World
@@ -28,7 +28,7 @@ from tests.support.development import Dev, development_service, running
 pytestmark = pytest.mark.only_on("lmdb", "a development service has its own directory: test_store_in_a_database.py")
 
 PATIENCE_S = 30
-_, BUSY = CATALOGUE["webhook_busy"]
+_, BUSY = CATALOG["webhook_busy"]
 
 
 class Received(NamedTuple):

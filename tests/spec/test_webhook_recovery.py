@@ -13,7 +13,7 @@ from svc.features.webhooks.jobs.deliveries import AttemptRecord, enqueue, log_at
 from svc.features.webhooks.jobs.endpoints import EndpointChange, NewEndpoint, change_endpoint, create_endpoint
 from svc.features.webhooks.queries import ClaimedDelivery, next_delivery
 from svc.features.webhooks.records import Attempted
-from svc.features.webhooks.schedule import AttemptResult
+from svc.features.webhooks.retries import AttemptResult
 from svc.features.webhooks.sending import outbox
 from svc.features.webhooks.tables import DELIVERIES
 from svc.kernel.store.store import Store

@@ -27,7 +27,7 @@ from svc.identify.model import Decision, ShadowMatch
 from svc.identify.queries import events
 from svc.identify.queries.events import EventMatch, event_page, positions, put_event, read
 from svc.identify.records import Event
-from svc.identify.scoring.signals import CATALOGUE
+from svc.identify.scoring.signals import CATALOG
 from svc.identify.tables import EVENT_SEGMENTS, EVENT_TAIL, EVENTS
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.store import Store
@@ -49,7 +49,7 @@ CHOICES: dict[str, tuple[str | None, ...]] = {
     "kind": (None, None, *KINDS[:2]),
     "rule": (None, None, None, *RULES),
     "shadow": (None, None, None, *RULES),
-    "group": (None, None, None, None, *dict.fromkeys(CATALOGUE[signal].group for signal in (*SIGNALS, "tor"))),
+    "group": (None, None, None, None, *dict.fromkeys(CATALOG[signal].group for signal in (*SIGNALS, "tor"))),
 }
 
 
@@ -144,7 +144,7 @@ def matches(filters: Filters, given: Event) -> bool:
         and filters.rule in (None, given.verdict.decision and given.verdict.decision.rule_id)
         and (filters.shadow is None or filters.shadow in {each.rule_id for each in given.shadow})
         and (filters.signal is None or filters.signal in {each.signal for each in verdict.signals or ()})
-        and filters.group in (None, *(CATALOGUE[each.signal].group for each in verdict.signals or ()))
+        and filters.group in (None, *(CATALOG[each.signal].group for each in verdict.signals or ()))
     )
 
 
@@ -264,7 +264,7 @@ def test_events_are_counted_by_segments_and_none_is_read(tmp_path: Path):
         late = (1, uuid(10**6), event(random.Random(1), EPOCH_MS + 5000, environment="staging", signals=fired("tor")))
         with store.read() as snapshot:
             for start, end in ((0, 10**6), (100, 9000), (5000, 5001), (4097, 8193), (0, 50)):
-                for filters in (EVERYTHING, Filters(signal="tor"), Filters(group=CATALOGUE["tor"].group)):
+                for filters in (EVERYTHING, Filters(signal="tor"), Filters(group=CATALOG["tor"].group)):
                     listing = Listing(EPOCH_MS + start, EPOCH_MS + end, filters)
                     fits = len(expected(left, "staging", listing))
                     counted = Counted(snapshot)

@@ -17,7 +17,7 @@ from svc.features.webhooks.queries import (
     next_delivery,
 )
 from svc.features.webhooks.records import HISTORY_MS, Delivery, DeliveryKey
-from svc.features.webhooks.schedule import AttemptResult
+from svc.features.webhooks.retries import AttemptResult
 from svc.kernel.values.ids import DAY_MS, first_id
 from svc.kernel.values.partitions import EndpointKey
 from tests.support.outbox import OutboxWorld, outbox_world

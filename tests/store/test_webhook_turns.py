@@ -25,7 +25,7 @@ from svc.features.webhooks.queries import (
     queues_with_work,
 )
 from svc.features.webhooks.records import DeliveryKey, Health
-from svc.features.webhooks.schedule import AttemptResult
+from svc.features.webhooks.retries import AttemptResult
 from svc.features.webhooks.tables import ATTEMPT_COUNTS, ENDPOINT_HEALTH, MANUAL
 from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.values.refusals import Refusal

@@ -30,7 +30,7 @@ from svc.features.webhooks.queries import (
     next_delivery,
 )
 from svc.features.webhooks.records import AttemptCount, Delivery, DeliveryKey, Health
-from svc.features.webhooks.schedule import AttemptResult
+from svc.features.webhooks.retries import AttemptResult
 from svc.features.webhooks.tables import (
     ATTEMPT_COUNTS,
     ATTEMPTS,

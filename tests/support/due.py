@@ -18,7 +18,7 @@ from svc.features.webhooks.jobs.deliveries import AttemptRecord, log_attempt, op
 from svc.features.webhooks.jobs.endpoints import Issued, NewEndpoint, create_endpoint
 from svc.features.webhooks.queries import endpoints_of
 from svc.features.webhooks.records import DeliveryKey, Endpoint
-from svc.features.webhooks.schedule import AttemptResult
+from svc.features.webhooks.retries import AttemptResult
 from svc.features.webhooks.tables import ATTEMPTS, WEBHOOK_EVENTS
 from svc.kernel.store.directory import Opened, open_directory
 from svc.kernel.store.postgresql.connection.url import StoreUrl

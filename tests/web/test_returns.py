@@ -42,7 +42,7 @@ def test_eight_clearings_make_two_visitors_at_most(visits: Visits):
     assert sum(event(visits, name)["visitor_id"] == first for name in CLEARED) >= len(CLEARED) - 1
 
 
-@pytest.mark.parametrize("name", ["again", "travelling", "upgraded"])
+@pytest.mark.parametrize("name", ["again", "traveling", "upgraded"])
 def test_a_browser_that_kept_its_storage_is_proven_wherever_and_whatever_it_is(visits: Visits, name: str):
     visit = event(visits, name)
     assert visit["visitor_id"] == event(visits, "first")["visitor_id"]

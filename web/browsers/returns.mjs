@@ -111,7 +111,7 @@ let main = browser.defaultBrowserContext();
 await tell("first", main);
 await tell("again", main);
 address = ROAD;
-await tell("travelling", main);
+await tell("traveling", main);
 address = HOME;
 await browser.close();
 browser = await launch(kind === "firefox" ? { "general.useragent.override": newer(agent) } : {});

@@ -64,7 +64,7 @@ BASES = {"chromium": "background-tab", "firefox": "no-title-bar", "qutebrowser":
 """Browser -> a capture in the usual surrounding, as whose profile those of `SET_OTHERWISE` are taken."""
 SET_OTHERWISE: Mapping[str, str] = {
     **dict.fromkeys(("window-1280x720", "window-1024x768", "window-1100x900", "window-800x600"), "window size"),
-    **dict.fromkeys(("window-500x900", "window-900x700", "maximised", "full-screen", "zoomed"), "window size"),
+    **dict.fromkeys(("window-500x900", "window-900x700", "maximized", "full-screen", "zoomed"), "window size"),
     **dict.fromkeys(("scale-0.9", "scale-1.25", "scale-1.5", "scale-1.75", "scale-2", "scale-3"), "scale"),
     **dict.fromkeys(("zoom-1.0", "zoom"), "zoom"),
     **dict.fromkeys(("dark", "reduced-motion", "high-contrast"), "dark or high contrast"),

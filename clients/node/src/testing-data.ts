@@ -1,5 +1,5 @@
 // What the service has: operations, errors, signals, fields of an event.
-// Generated from docs/openapi.json and the catalogue of signals: make reference
+// Generated from docs/openapi.json and the catalog of signals: make reference
 
 /** Operation -> its method, its path, and the status of its success. */
 export const OPERATIONS: Readonly<Record<string, readonly [method: string, path: string, status: number]>> = {

@@ -1,6 +1,6 @@
 """What the service has: operations, errors, signals, fields of an event.
 
-Generated from docs/openapi.json and the catalogue of signals: `make reference`.
+Generated from docs/openapi.json and the catalog of signals: `make reference`.
 """
 
 from __future__ import annotations

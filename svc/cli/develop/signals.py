@@ -8,7 +8,7 @@ import click
 
 from svc.command.help import examples
 from svc.command.output import json_option, show_table
-from svc.identify.scoring.signals import CATALOGUE, Signal
+from svc.identify.scoring.signals import CATALOG, Signal
 from svc.kernel.values.fields import PLATFORMS
 from svc.kernel.values.struct_fields import named
 
@@ -18,11 +18,11 @@ from svc.kernel.values.struct_fields import named
 def signals(as_json: bool) -> None:
     """List every signal with its platforms and default weights."""
     if as_json:
-        show_table([_record(signal) for signal in CATALOGUE.values()], (), "signals", as_json=True)
+        show_table([_record(signal) for signal in CATALOG.values()], (), "signals", as_json=True)
         return
     rows = [
         {"signal": signal.name, "group": signal.group, **_weights(signal), "means": signal.description}
-        for signal in CATALOGUE.values()
+        for signal in CATALOG.values()
     ]
     show_table(rows, ("signal", "group", *PLATFORMS, "means"), "signals", as_json=False)
 

@@ -32,7 +32,7 @@ from svc.features.backup import copied_up_to
 from svc.features.billing.credit_queries import Outlook, outlook
 from svc.features.rules.jobs import idle_lists, unsavable_conditions
 from svc.features.webhooks.tables import ENDPOINTS
-from svc.identify.scoring.signals import CATALOGUE_ORDER, default_weights
+from svc.identify.scoring.signals import CATALOG_ORDER, default_weights
 from svc.identify.tables import WEIGHTS
 from svc.identify.velocity.counts import KINDS
 from svc.kernel.store import operations
@@ -305,7 +305,7 @@ def weights_of(store: Readable) -> Finding:
                 found.setdefault(organization(snapshot, number).id, set()).update(missing)
     if not found:
         return Finding("ok", "all saved weights know every signal")
-    ordered = {name: sorted(missing, key=CATALOGUE_ORDER.__getitem__) for name, missing in found.items()}
+    ordered = {name: sorted(missing, key=CATALOG_ORDER.__getitem__) for name, missing in found.items()}
     parts = [f"{', '.join(missing)} in those of {name}" for name, missing in ordered.items()]
     do = "preview these signals with their default weights in the console, and save them there"
     return Finding("warning", f"count 0, since weights were saved before: {_named(parts, 'of ')}", do)

@@ -22,8 +22,8 @@ from svc.features.erasure.tables import ERASED_EVENTS
 from svc.features.quarantine.jobs import corrupt_rows
 from svc.features.registry import FEATURES
 from svc.features.tables import TABLES
-from svc.identify.checks.index import index_faults
 from svc.identify.events.hour_counts import NOTHING, HourCounts
+from svc.identify.invariants.index import index_faults
 from svc.identify.queries.hours import HourKey, hour_key
 from svc.identify.recording.visitors import counted
 from svc.identify.records import Event
@@ -362,7 +362,7 @@ _OWN = {
     "active_keys": _active_keys,
     "weights": _weights,
 }
-_CHECKS = [module for feature in FEATURES for module in feature.modules("checks")]
+_CHECKS = [module for feature in FEATURES for module in feature.modules("invariants")]
 STORE_RULES: dict[str, Callable[[Snapshot], Iterator[str]]] = _OWN_OF_STORE | {
     name: rule for module in _CHECKS for name, rule in getattr(module, "STORE_RULES", {}).items()
 }

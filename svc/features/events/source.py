@@ -21,7 +21,7 @@ from svc.identify.matching import Visitor
 from svc.identify.model import LABELS, RULE_ACTIONS
 from svc.identify.queries.events import EventMatch, EventScan, UnreadableEvent, positions, read_all, scan_counts
 from svc.identify.queries.visitors import Activity, counted_from_ms, scan_activities, sum_of
-from svc.identify.scoring.signals import CATALOGUE, GROUPS
+from svc.identify.scoring.signals import CATALOG, GROUPS
 from svc.kernel.net.addresses import parse_ip
 from svc.kernel.values.fields import ENVIRONMENTS, Environment
 from svc.kernel.values.ids import end_of_now, is_visitor_id
@@ -152,7 +152,7 @@ _country = _read_by(
     lambda text: text.upper() if len(text) == 2 and text.isascii() and text.isalpha() else None,
     "is not a country code of two letters, such as DE",
 )
-_signal = _read_by(lambda text: text if text in CATALOGUE else None, "is not a signal; `svc signals` lists them")
+_signal = _read_by(lambda text: text if text in CATALOG else None, "is not a signal; `svc signals` lists them")
 _account = _read_by(FILTERS["account_id"], "is not an account id: 1 to 256 characters, without control characters")
 _action = _read_by(FILTERS["action"], "is not an action: lower-case letters, digits, '_', '.' and '-', a letter first")
 _rule = _read_by(

@@ -8,7 +8,7 @@ FEATURE = Feature(
     erasure=("jobs",),
     retention=("jobs",),
     routes=("routes",),
-    checks=("checks",),
+    invariants=("invariants",),
     commands={
         "label": Command("Manage access", "Import what identifications turned out to be.", "import_command"),
         "weights": Command("Manage access", "Suggest weights from labels.", "weights_command"),

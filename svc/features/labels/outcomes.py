@@ -18,7 +18,7 @@ from msgspec import Meta
 from svc.identify.events.hour_counts import matched_rules
 from svc.identify.model import Label, Level, Observation, RuleAction
 from svc.identify.records import Event
-from svc.identify.scoring.signals import CATALOGUE, weighs_twice
+from svc.identify.scoring.signals import CATALOG, weighs_twice
 from svc.kernel.values.fields import Environment, Platform
 from svc.kernel.values.ids import DAY_MS, made_at_ms
 
@@ -52,7 +52,7 @@ class Facts(msgspec.Struct, frozen=True, array_like=True):
     @property
     def groups(self) -> tuple[str, ...]:
         """Return the groups of the signals, each once."""
-        return tuple(dict.fromkeys(CATALOGUE[name].group for name in self.signals if name in CATALOGUE))
+        return tuple(dict.fromkeys(CATALOG[name].group for name in self.signals if name in CATALOG))
 
 
 class Outcome(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ FEATURE = Feature(
     erasure=("jobs",),
     retention=("jobs",),
     routes=("routes", "standing_routes"),
-    checks=("checks",),
+    invariants=("invariants",),
     refusals={
         "list_exists": ErrorCode(409, "The organization has a list of this name. Choose another name."),
         "list_limit": ErrorCode(

@@ -10,7 +10,7 @@ FEATURE = Feature(
     __name__,
     retention=("jobs",),
     routes=("routes", "sign_in.session_routes", "sign_in.openid_routes", "code_routes"),
-    checks=("checks",),
+    invariants=("invariants",),
     refusals={
         "member_exists": ErrorCode(
             409, "The organization has a member with this address. Give it a new link, change it, or remove it first."

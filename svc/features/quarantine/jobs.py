@@ -17,7 +17,7 @@ import msgspec
 
 from svc.features.erasure.policies import purge
 from svc.features.erasure.tables import ERASED_EVENTS
-from svc.features.labels.checks import expected_label_rows
+from svc.features.labels.invariants import expected_label_rows
 from svc.identify.events.hour_counts import NOTHING, HourCounts
 from svc.identify.events.listing import Position
 from svc.identify.index.digests import digest_of

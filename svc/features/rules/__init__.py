@@ -7,7 +7,7 @@ FEATURE = Feature(
     __name__,
     tables=("tables",),
     routes=("routes", "proposal_routes", "console_routes", "example_routes"),
-    checks=("checks",),
+    invariants=("invariants",),
     refusals={"proposal_limit": ErrorCode(409, "There are 20 proposals, and may not be more. Dismiss one first.")},
     commands={
         "rule": Command("Manage access", "Show, export and set rules."),

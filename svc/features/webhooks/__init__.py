@@ -13,7 +13,7 @@ FEATURE = Feature(
     erasure=("jobs.cleanup",),
     retention=("jobs.cleanup",),
     routes=("routes",),
-    checks=("checks",),
+    invariants=("invariants",),
     refusals={
         "webhook_limit": ErrorCode(
             409, "The organization has ten webhook endpoints, and may not have more. Delete one first."

@@ -25,7 +25,7 @@ from svc.features.webhooks.records import (
     WebhookEvent,
     webhook_environment,
 )
-from svc.features.webhooks.schedule import LONGEST_WAIT_MS
+from svc.features.webhooks.retries import LONGEST_WAIT_MS
 from svc.features.webhooks.tables import (
     ATTEMPT_COUNTS,
     ATTEMPTS,

@@ -14,7 +14,7 @@ from typing import Generic, NamedTuple, TypeVar
 import msgspec
 
 from svc.features.webhooks.records import DeliveryKey, Endpoint, Health
-from svc.features.webhooks.schedule import AttemptResult
+from svc.features.webhooks.retries import AttemptResult
 from svc.kernel.values.partitions import EndpointKey
 
 H = TypeVar("H")

@@ -37,7 +37,7 @@ from svc.identify.queries import weights as weights_queries
 from svc.identify.queries.weights import ScopeWeights
 from svc.identify.records import Document, Event
 from svc.identify.scoring.score import Weights
-from svc.identify.scoring.signals import CATALOGUE, MAX_WEIGHT
+from svc.identify.scoring.signals import CATALOG, MAX_WEIGHT
 from svc.identify.scoring.weights import StoredWeights, WeightsChange, resolve
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot, Transaction
@@ -55,7 +55,7 @@ _SIGNALS = SignalsBody(
             platforms=tuple(platform for platform in PLATFORMS if platform in signal.weights),
             default_weights=dict(signal.weights),
         )
-        for signal in CATALOGUE.values()
+        for signal in CATALOG.values()
     ),
     max_weight=MAX_WEIGHT,
 )

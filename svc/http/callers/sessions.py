@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from svc.http.callers.authentication import AuthRequest, FoundKey, caller_with, sender
 from svc.http.callers.caller import AuthPolicy, Caller, ConnectionSecurity, HeaderMap, Site, UsedSession
+from svc.http.callers.client_address import is_trusted
 from svc.kernel.access.credentials import digest
 from svc.kernel.access.jobs import find_session, key_digest
 from svc.kernel.access.sessions import organization_of
-from svc.kernel.net.addresses import is_trusted, read_address
+from svc.kernel.net.addresses import read_address
 from svc.kernel.net.origins import is_loopback, normalize_origin
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants import queries as lookups

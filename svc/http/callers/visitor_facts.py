@@ -11,11 +11,12 @@ from ipaddress import IPv4Network, IPv6Network
 import msgspec
 
 from svc.http.callers.caller import ConnectionHeaders, HeaderMap
+from svc.http.callers.client_address import client_address, is_trusted
 from svc.identify.model import HeaderContext, RequestFacts
 from svc.identify.network.request_headers import read_fetch_metadata
 from svc.identify.useragent import read_hints
 from svc.kernel.access.credentials import ApiKey
-from svc.kernel.net.addresses import client_address, is_public, is_trusted, read_address
+from svc.kernel.net.addresses import is_public, read_address
 from svc.kernel.net.origins import is_loopback, normalize_origin
 from svc.kernel.values.refusals import Detail, Issue, Refusal
 

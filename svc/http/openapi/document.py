@@ -24,7 +24,7 @@ from svc.http.route import BASE, CONSOLE, CONSOLE_ROOT, Route
 from svc.http.schema import DetailBody, ErrorBody
 from svc.kernel.access.credentials import KeyKind
 from svc.kernel.access.roles import named_roles
-from svc.kernel.values.refusals import catalogue
+from svc.kernel.values.refusals import catalog
 
 JSON = "application/json"
 TITLE = "svc"
@@ -235,7 +235,7 @@ def _responses(route: Route, headers: tuple[str, ...]) -> Json:
     """Return every status the operation may respond with. `headers` are those of responses that reached admission."""
     refusals: dict[int, list[str]] = {}
     for code in route.codes:
-        refusals.setdefault(catalogue()[code].status, []).append(code)
+        refusals.setdefault(catalog()[code].status, []).append(code)
     responses: dict[int, Json] = {}
     for status, codes in refusals.items():
         admitted = headers if status in _AFTER_ADMISSION else ()
@@ -265,7 +265,7 @@ def _refusals(codes: Sequence[str], headers: tuple[str, ...]) -> Json:
     waiting = ("Retry-After",) if "rate_limited" in codes else ()
     examples = {code: {"value": _error(code)} for code in codes}
     return {
-        "description": "\n".join(f"- `{code}`: {catalogue()[code].message}" for code in codes),
+        "description": "\n".join(f"- `{code}`: {catalog()[code].message}" for code in codes),
         "headers": _headers((*headers, *waiting)),
         "content": {JSON: {"schema": reference(ErrorBody), "examples": examples}},
     }
@@ -273,7 +273,7 @@ def _refusals(codes: Sequence[str], headers: tuple[str, ...]) -> Json:
 
 def _error(code: str) -> Json:
     schemas = _error_schemas()
-    status, message = catalogue()[code]
+    status, message = catalog()[code]
     example = json_schema.example(schemas, reference(ErrorBody))
     example["error"] = {"code": code, "message": message, "status": status}
     if code == "validation_error":

@@ -232,7 +232,7 @@ def _headless_firefox(report: Report) -> list[str]:
             traits.append("first_window_without_desktop")
         elif inner[0] == outer[0] and screen == FIREFOX_HEADLESS_SCREEN and outer[0] < screen[0]:
             traits.append("headless_default_screen")
-    if claims.webgl is False and claims.colour_depth in (None, HEADLESS_COLOR_DEPTH):
+    if claims.webgl is False and claims.color_depth in (None, HEADLESS_COLOR_DEPTH):
         traits.append("no_graphics")
     elif "window_larger_than_screen" in traits and is_software_renderer(claims.gpu_renderer):
         traits.append("software_renderer")

@@ -9,7 +9,7 @@ from collections import defaultdict
 from typing import Literal
 
 from svc.identify.model import Level, Observation
-from svc.identify.scoring.signals import CATALOGUE, CATALOGUE_ORDER
+from svc.identify.scoring.signals import CATALOG, CATALOG_ORDER
 from svc.kernel.values.fields import Platform
 
 Strength = Literal["definitive", "proof", "hint"]
@@ -73,8 +73,8 @@ class Findings:
         """
         return tuple(
             Observation(signal, self._confidence(signal), tuple(self._evidence[signal]))
-            for signal in sorted(self._evidence, key=CATALOGUE_ORDER.__getitem__)
-            if platform in CATALOGUE[signal].weights
+            for signal in sorted(self._evidence, key=CATALOG_ORDER.__getitem__)
+            if platform in CATALOG[signal].weights
         )
 
     def _confidence(self, signal: str) -> Level:

@@ -25,7 +25,7 @@ from svc.identify.model import (
     VisitorKind,
 )
 from svc.identify.records import Event
-from svc.identify.scoring.signals import CATALOGUE, SignalGroup
+from svc.identify.scoring.signals import CATALOG, SignalGroup
 from svc.identify.velocity.counts import WINDOWS, Counts, Velocity
 from svc.kernel.values.fields import (
     SUSPECT_SCORE,
@@ -52,7 +52,7 @@ EventLabelReason = Annotated[str, about("Why it has that label.", "chargeback", 
 class TriggerBody(msgspec.Struct, frozen=True):
     """A signal that fired, as identify shows it (interface 2.2)."""
 
-    signal: Annotated[str, about("The signal. Names are permanent.", "automation", form=open_to(*CATALOGUE))]
+    signal: Annotated[str, about("The signal. Names are permanent.", "automation", form=open_to(*CATALOG))]
     group: SignalGroup
     weight: Annotated[int, about("What the signal added to the score.", 40)]
     confidence: Confidence

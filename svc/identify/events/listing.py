@@ -14,7 +14,7 @@ import msgspec
 
 from svc.identify.model import LABELS, RULE_ACTIONS, Level, VisitorKind
 from svc.identify.records import Event
-from svc.identify.scoring.signals import CATALOGUE, GROUPS
+from svc.identify.scoring.signals import CATALOG, GROUPS
 from svc.identify.velocity.counts import ACCOUNT_ID, ACTION
 from svc.kernel.net.addresses import parse_ip
 from svc.kernel.values.encodings import Cursors, bound_to
@@ -290,7 +290,7 @@ FILTERS: dict[str, Callable[[str], str | None]] = {
     "tag": lambda text: text if len(text) <= MAX_TAG_LENGTH else None,
     "ip_address": parse_ip,
     "country": lambda text: text.upper() if _COUNTRY.fullmatch(text) else None,
-    "signal": lambda text: text if text in CATALOGUE else None,
+    "signal": lambda text: text if text in CATALOG else None,
     "kind": lambda text: text if text in KINDS else None,
     "account_id": lambda text: text if ACCOUNT_ID.fullmatch(text) else None,
     "action": lambda text: text if ACTION.fullmatch(text) else None,

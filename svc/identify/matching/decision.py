@@ -195,7 +195,7 @@ class _Weighing:
             if not same_version:
                 likelihood += other_version(features, visitor)
             if network_context == CROWDED and (same_version or features.browser_version < visitor.browser_version):
-                likelihood += parameters.LOG_NEIGHBOUR[gap_s < DAY_S]
+                likelihood += parameters.LOG_NEIGHBOR[gap_s < DAY_S]
         if not agreement & _CANVAS_BIT and features.forgetful and not features.token and visitor.tokens:
             likelihood += parameters.LOG_PRIVATE_CANVAS
         if network_context in (NEAR, CROWDED, WIDE) and not agreement & _TIMEZONE_BIT:

@@ -141,7 +141,7 @@ LOG_PRIVATE_CANVAS: Final = 3.5
 noise to what is read from a canvas."""
 LOG_CHANGED_AT_ONCE: Final = -1.2
 """Of any change within a day: soon after a visit comes the same report again, or another device of the household."""
-LOG_NEIGHBOUR: Final = (-1.5, -3.0)
+LOG_NEIGHBOR: Final = (-1.5, -3.0)
 """Of a report that differs on no newer version, from a crowded network: rather another device there. After more than a
 day, and sooner (ADR 78)."""
 LOG_MOVED_AT_HOME: Final = -1.2

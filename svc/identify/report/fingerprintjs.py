@@ -184,7 +184,7 @@ def _limits_digest(parameters: str, precisions: str, extensions: str, extension_
 
 
 TABLE = FieldTable(
-    fields(values.number, cores="hardwareConcurrency", memory_gb="deviceMemory", colour_depth="colorDepth"),
+    fields(values.number, cores="hardwareConcurrency", memory_gb="deviceMemory", color_depth="colorDepth"),
     fields(values.flag, cookies="cookiesEnabled"),
     fields(values.whole, touch_points="touchSupport.maxTouchPoints"),
     fields(values.short_text, platform="platform", vendor="vendor", os_cpu="osCpu"),

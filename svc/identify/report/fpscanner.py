@@ -94,7 +94,7 @@ TABLE = FieldTable(
     fields(short_text, platform="device.platform", language="locale.languages.language"),
     fields(text_of(256), gpu_vendor="graphics.webGL.vendor", gpu_renderer="graphics.webGL.renderer"),
     fields(number, cores="device.cpuCount", memory_gb="device.memory"),
-    fields(number, colour_depth="device.screenResolution.colorDepth"),
+    fields(number, color_depth="device.screenResolution.colorDepth"),
     fields(whole, plugin_count="browser.plugins.pluginCount", eval_length="browser.etsl"),
     fields(flag, canvas_noise="graphics.canvas.hasModifiedCanvas"),
     fields(_hints, hints=f"browser.highEntropyValues.{canonical.HINTS} + browser.features.brave"),

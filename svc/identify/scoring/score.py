@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from svc.identify.model import EventSignal, EventTrigger, Level, Observation
-from svc.identify.scoring.signals import CATALOGUE, MAX_WEIGHT, Mode, default_weights, weighs_twice
+from svc.identify.scoring.signals import CATALOG, MAX_WEIGHT, Mode, default_weights, weighs_twice
 from svc.kernel.values.fields import PLATFORMS, Platform
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def in_force(observations: Sequence[Observation], profile: Weights, platform: Pl
     tor, relay = "tor" in observed, "vpn_relay" in observed
     triggers: list[EventSignal] = []
     for observation in observations:
-        signal = CATALOGUE.get(observation.signal)
+        signal = CATALOG.get(observation.signal)
         if signal is None or platform not in signal.weights:
             continue
         weight = profile.weights.get(signal.name, 0)

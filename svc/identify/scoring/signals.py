@@ -49,13 +49,13 @@ class _Tables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 _TABLES = read_tables("signals", _Tables)
-CATALOGUE: dict[str, Signal] = {signal.name: signal for signal in _TABLES.signals}
+CATALOG: dict[str, Signal] = {signal.name: signal for signal in _TABLES.signals}
 """Every signal by name, in the order of docs/signals.md."""
 GROUPS: dict[str, tuple[str, ...]] = {
-    group: tuple(name for name, signal in CATALOGUE.items() if signal.group == group)
-    for group in dict.fromkeys(signal.group for signal in CATALOGUE.values())
+    group: tuple(name for name, signal in CATALOG.items() if signal.group == group)
+    for group in dict.fromkeys(signal.group for signal in CATALOG.values())
 }
-"""Group -> names of its signals, both in the order of the catalogue."""
+"""Group -> names of its signals, both in the order of the catalog."""
 
 _CONTEXTS = ("iframe", "worker")
 """Where a page's questions are asked once more (`Claims.contexts`)."""
@@ -66,7 +66,7 @@ EVIDENCE: dict[str, str] = {
 }
 """Name of evidence -> a sentence that says what was seen."""
 
-SignalName = Annotated[str, about("The signal. Names are permanent.", "automation", form=open_to(*CATALOGUE))]
+SignalName = Annotated[str, about("The signal. Names are permanent.", "automation", form=open_to(*CATALOG))]
 SignalGroup = Annotated[
     str,
     about("The group that the signal belongs to.", "bot", form=open_to(*GROUPS)),
@@ -77,25 +77,25 @@ def weighs_twice(observation: Observation) -> bool:
     """Return whether an observation weighs twice: by its evidence, or by its confidence, of which a stored one may have
     either alone.
     """
-    signal = CATALOGUE.get(observation.signal)
+    signal = CATALOG.get(observation.signal)
     if signal is None or not signal.doubled_by:
         return False
     return signal.doubled_by in observation.evidence or observation.confidence == "high"
 
 
-CATALOGUE_ORDER: dict[str, int] = {name: position for position, name in enumerate(CATALOGUE)}
+CATALOG_ORDER: dict[str, int] = {name: position for position, name in enumerate(CATALOG)}
 
 
 def signal_names(platform: Platform) -> tuple[str, ...]:
     """Return names of the signals that exist on `platform`, in catalog order."""
-    return tuple(name for name, signal in CATALOGUE.items() if platform in signal.weights)
+    return tuple(name for name, signal in CATALOG.items() if platform in signal.weights)
 
 
 def default_weights(platform: Platform) -> dict[str, int]:
     """Return the default weight of each signal that exists on `platform`, in catalog order, as a new dictionary each
     time.
     """
-    return {name: signal.weights[platform] for name, signal in CATALOGUE.items() if platform in signal.weights}
+    return {name: signal.weights[platform] for name, signal in CATALOG.items() if platform in signal.weights}
 
 
 class _Explanations(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

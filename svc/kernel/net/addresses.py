@@ -1,4 +1,4 @@
-"""IP addresses as text and as numbers: one spelling, which of them are public, and whose a request is.
+"""IP addresses as text and as numbers: one spelling, and which of them are public.
 
 What may live here: rules about addresses that need no data but the metadata addresses of clouds. `ipaddress.is_global`
 is not used: it calls NAT64, 6to4, IPv4-compatible and multicast forms global, all of which lead to somewhere else than
@@ -90,41 +90,6 @@ def read_bind(text: str) -> tuple[str | None, int]:
     if parts is None or int(parts["port"]) > 65_535:
         raise ValueError(f"{text!r} is not host:port. Write for example '127.0.0.1:8080', '[::1]:8080' or ':8080'.")
     return parts["ipv6"] or parts["host"] or None, int(parts["port"])
-
-
-def client_address(peer: str, forwarded_for: str | None, trusted: Sequence[IPv4Network | IPv6Network]) -> str:
-    """Return the address that a request came from (decisions 2.10): the peer's, unless the peer is a trusted proxy.
-
-    Then the right-most address of `X-Forwarded-For` that is not itself trusted. Entries to the left of one that is not
-    an address are not believed: then the nearest address that is known is returned. Empty elements are ignored (RFC
-    9110, 5.6.1.2).
-    """
-    nearest = parse_ip(peer) or peer
-    if not trusted or forwarded_for is None or not is_trusted(nearest, trusted):
-        return nearest
-    for entry in filter(None, map(str.strip, reversed(forwarded_for.split(",")))):
-        address = parse_ip(_without_port(entry))
-        if address is None:
-            return nearest
-        nearest = address
-        if not is_trusted(address, trusted):
-            return address
-    return nearest
-
-
-def is_trusted(text: str, trusted: Sequence[IPv4Network | IPv6Network]) -> bool:
-    """Return whether the address in `text` lies in one of the networks; `False` for text that is not an address."""
-    address = read_address(text)
-    return address is not None and any(address in network for network in trusted)
-
-
-def _without_port(entry: str) -> str:
-    """Remove the port that some proxies write: `192.0.2.1:4711` or `[2001:db8::1]:4711`."""
-    if entry.startswith("["):
-        host, _, rest = entry[1:].partition("]")
-        return host if not rest or (rest[0] == ":" and rest[1:].isdecimal()) else entry
-    host, colon, port = entry.rpartition(":")
-    return host if colon and ":" not in host and port.isdecimal() else entry
 
 
 _Spans = tuple[list[int], list[int]]

@@ -30,13 +30,13 @@ Location = Literal["body", "query", "header", "path"]
 GENERAL = {code: ErrorCode(*means) for code, means in read_tables("refusals", dict[str, tuple[int, str]]).items()}
 """The codes that no feature has alone."""
 OF_THE_PROGRAM = "svc.features.refusals"
-"""The module that has the `CATALOGUE` of this program, where features add theirs."""
+"""The module that has the `CATALOG` of this program, where features add theirs."""
 
 
 @cache
-def catalogue() -> Mapping[str, ErrorCode]:
+def catalog() -> Mapping[str, ErrorCode]:
     """Return every code of this program."""
-    return cast("Mapping[str, ErrorCode]", import_module(OF_THE_PROGRAM).CATALOGUE)
+    return cast("Mapping[str, ErrorCode]", import_module(OF_THE_PROGRAM).CATALOG)
 
 
 class Detail(msgspec.Struct, frozen=True):
@@ -49,7 +49,7 @@ class Detail(msgspec.Struct, frozen=True):
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """An expected refusal: a code of `catalogue`, and the details for the error body (interface 2.12)."""
+    """An expected refusal: a code of `catalog`, and the details for the error body (interface 2.12)."""
 
     code: str
     details: tuple[Detail, ...] = ()
@@ -66,12 +66,12 @@ class Refusal(msgspec.Struct, frozen=True):
     @property
     def status(self) -> int:
         """The HTTP status of the code. Raises `KeyError` for a code that is not in the catalog."""
-        return catalogue()[self.code].status
+        return catalog()[self.code].status
 
     @property
     def message(self) -> str:
         """The text for the caller: `explanation`, else that of the catalog."""
-        return self.explanation or catalogue()[self.code].message
+        return self.explanation or catalog()[self.code].message
 
 
 _REACHED: dict[Bound, str] = {

@@ -16,7 +16,7 @@ import msgspec
 from svc.features.identification.transaction import Recorded
 from svc.identify.identification import Assessment, Duplicate, Identified, Refused, Submission
 from svc.identify.model import RULE_ACTIONS, Level
-from svc.identify.scoring.signals import CATALOGUE
+from svc.identify.scoring.signals import CATALOG
 from svc.kernel.limits.quotas import QUOTAS, Quota
 from svc.kernel.limits.ratelimit import Bound
 from svc.kernel.work.mailbox import Reply
@@ -102,7 +102,7 @@ class IdentificationStatistics(msgspec.Struct):
         default_factory=lambda: Counter(dict.fromkeys((*get_args(Level), NOT_SCORED), 0))
     )
     """By suspect level; `NOT_SCORED` without one."""
-    signals: Counter[str] = msgspec.field(default_factory=lambda: Counter(dict.fromkeys(CATALOGUE, 0)))
+    signals: Counter[str] = msgspec.field(default_factory=lambda: Counter(dict.fromkeys(CATALOG, 0)))
     """Triggers, by signal: those with a weight in force."""
     decisions: Counter[str] = msgspec.field(
         default_factory=lambda: Counter(dict.fromkeys((*RULE_ACTIONS, NOT_DECIDED), 0))

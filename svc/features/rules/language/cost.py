@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from svc.features.rules.language.evaluators import STRING_UNITS, searched_units
 from svc.features.rules.language.literals import PatternError, read_pattern
 from svc.features.rules.language.tree import Node
-from svc.identify.scoring.signals import CATALOGUE, GROUPS
+from svc.identify.scoring.signals import CATALOG, GROUPS
 
 UNITS_A_MS: Final = 10_000
 BUDGET: Final = 2 * UNITS_A_MS
@@ -42,7 +42,7 @@ class Size(NamedTuple):
 ONE: Final = Size(1)
 _WORD, _NAME, _WINDOWS = Size(64), Size(256, bytes_each=4), Size(3, Size(3))
 _SIZES: Final[dict[str, Size]] = {
-    "signals": Size(len(CATALOGUE), Size(32)),
+    "signals": Size(len(CATALOG), Size(32)),
     "groups": Size(len(GROUPS), Size(32)),
     "account.id": Size(256, bytes_each=4),
     "tag": Size(1_024, bytes_each=4),

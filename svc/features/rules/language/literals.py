@@ -23,7 +23,7 @@ from svc.features.rules.language.tree import Node, Place
 from svc.features.rules.language.values import EvaluationError, read_duration, read_time_zone, read_timestamp
 from svc.identify.model import LABELS, AnonymityNetwork, DeviceKind, Level, VisitorKind
 from svc.identify.network.timezones import country_codes
-from svc.identify.scoring.signals import CATALOGUE, GROUPS
+from svc.identify.scoring.signals import CATALOG, GROUPS
 from svc.identify.useragent.systems import HINTED_SYSTEMS
 from svc.identify.velocity.counts import ACCOUNT_ID, ACTION, MOST, OTHERS, SUBJECTS, WINDOWS, EnvironmentKind
 from svc.kernel.net.addresses import parse_ip
@@ -265,7 +265,7 @@ def _system(text: str) -> str:
 
 
 _SYSTEMS: Final = {said.casefold(): name for said, name in HINTED_SYSTEMS.items()}
-_SIGNALS = _one_of("a signal", tuple(CATALOGUE))
+_SIGNALS = _one_of("a signal", tuple(CATALOG))
 _GROUPS = _one_of("a group of signals", tuple(GROUPS))
 _DOMAINS: Final[dict[str, _Domain]] = {
     "level": _one_of("a level", get_args(Level)),

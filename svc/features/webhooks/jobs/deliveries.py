@@ -42,7 +42,7 @@ from svc.features.webhooks.records import (
     WebhookEvent,
     webhook_environment,
 )
-from svc.features.webhooks.schedule import (
+from svc.features.webhooks.retries import (
     DELIVERY_TRANSITIONS,
     ENDPOINT_TRANSITIONS,
     LONGEST_WAIT_MS,

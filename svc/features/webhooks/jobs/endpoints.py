@@ -35,7 +35,7 @@ from svc.features.webhooks.records import (
     WebhookEnvironment,
     WebhookFormat,
 )
-from svc.features.webhooks.schedule import ENDPOINT_TRANSITIONS, EndpointTrigger
+from svc.features.webhooks.retries import ENDPOINT_TRANSITIONS, EndpointTrigger
 from svc.features.webhooks.tables import (
     DELIVERIES,
     ENDPOINT_COUNTS,

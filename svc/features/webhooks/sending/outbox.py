@@ -44,7 +44,7 @@ from svc.features.webhooks.queries import (
 )
 from svc.features.webhooks.queues import DeliveryScheduler, EndpointQueue, adjust_concurrency, organization_slots
 from svc.features.webhooks.records import Attempted, AttemptError, AttemptStatus, DeliveryKey, Transport
-from svc.features.webhooks.schedule import AttemptResult
+from svc.features.webhooks.retries import AttemptResult
 from svc.features.webhooks.sending.attempts import (
     EVERY_PARTITION,
     EndedAttempt,

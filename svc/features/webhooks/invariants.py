@@ -13,7 +13,7 @@ from uuid import UUID
 
 from svc.features.webhooks.queries import MINUTES_PER_DAY, attempt_index_keys, manual_delivery
 from svc.features.webhooks.records import DELIVERY_KINDS, MAX_ENDPOINTS
-from svc.features.webhooks.schedule import MAX_ATTEMPTS
+from svc.features.webhooks.retries import MAX_ATTEMPTS
 from svc.features.webhooks.tables import (
     ATTEMPT_COUNTS,
     ATTEMPTS,

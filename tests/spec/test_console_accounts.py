@@ -77,12 +77,12 @@ async def test_today_equals_the_ledger_and_becomes_a_settled_day(live: Live):
 
 
 async def test_erasing_a_visitor_refunds_nothing(live: Live):
-    """What was charged stays charged. How long the credit lasts is an estimate by what is counted still."""
+    """What was charged stays charged, and the credit lasts for as long as before."""
     admin, console, (_, public) = Automation(live), Console(live), live.issue(environment="production")
     visitor_id = (await visit(live, public)).json()["visitor_id"]
     before = await console.seen("/billing")
     assert (await admin("DELETE", f"/visitors/{visitor_id}")).status_code == 204
-    del before["credit_days"]
+    assert "credit_days" in before
     assert await console.seen("/billing") == before
 
 

@@ -182,7 +182,7 @@ UNTOLD = {
 UNCHECKED = {
     table.name
     for feature in FEATURES
-    if feature.package.startswith("svc.features.") and not [*feature.modules("checks")]
+    if feature.package.startswith("svc.features.") and not [*feature.modules("invariants")]
     for module in feature.modules("tables")
     for table in vars(module).values()
     if isinstance(table, Table)

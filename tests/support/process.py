@@ -153,7 +153,11 @@ class Served:
     def said(self, event: str) -> list[dict[str, Any]]:
         """The lines of its log so far that tell of this."""
         with self._said:
-            return [line for line in map(json.loads, self.log) if line["event"] == event]
+            return [line for line in self._lines() if line["event"] == event]
+
+    def _lines(self) -> list[dict[str, Any]]:
+        """What it logged: not the stacks of a process that was stopped for long."""
+        return [json.loads(line) for line in self.log if line.startswith("{")]
 
     def wait_until_said(self, event: str, times: int = 1) -> list[dict[str, Any]]:
         """As `said`, when there are so many of them."""
@@ -168,7 +172,7 @@ class Served:
 
     def _serving(self) -> int:
         serving: set[int] = set()
-        for line in map(json.loads, self.log):
+        for line in self._lines():
             if line["event"] == "serving":
                 serving.add(line["worker"])
             elif line["event"] == "worker died, restarting":

@@ -69,7 +69,7 @@ def audit(
 
 def _row(snapshot: Snapshot, found: AuditMatch) -> dict[str, Any]:
     record = found.record
-    over_http = record.actor.kind == "management_key"
+    over_http = record.actor.kind != "command_line"
     return {
         "id": str(found.id),
         "at": timestamp(record.at_ms),
@@ -84,9 +84,9 @@ def _row(snapshot: Snapshot, found: AuditMatch) -> dict[str, Any]:
 
 
 def _actor(actor: Actor) -> dict[str, Any]:
-    if actor.kind == "management_key":
-        return {"kind": actor.kind, "id": actor.id, "name": actor.name, "role": actor.role}
-    return {"kind": actor.kind, "id": actor.id, "sudo_user": actor.name}
+    if actor.kind == "command_line":
+        return {"kind": actor.kind, "id": actor.id, "sudo_user": actor.name}
+    return {"kind": actor.kind, "id": actor.id, "name": actor.name, "role": actor.role}
 
 
 def _line(row: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
-from functools import partial
+from functools import cache, partial
 from typing import Any, Final, NamedTuple, get_args
 
 import re2  # pyright: ignore[reportMissingTypeStubs]
@@ -24,7 +24,6 @@ from svc.features.rules.language.values import EvaluationError, read_duration, r
 from svc.identify.model import LABELS, AnonymityNetwork, DeviceKind, Level, VisitorKind
 from svc.identify.network.timezones import country_codes
 from svc.identify.scoring.signals import CATALOG, GROUPS
-from svc.identify.useragent.systems import HINTED_SYSTEMS
 from svc.identify.velocity.counts import ACCOUNT_ID, ACTION, MOST, OTHERS, SUBJECTS, WINDOWS, EnvironmentKind
 from svc.kernel.net.addresses import parse_ip
 from svc.kernel.net.origins import normalize_origin
@@ -261,10 +260,16 @@ def _spelled(called: str, read: Callable[[str], str | None]) -> _Domain:
 
 def _system(text: str) -> str:
     """Return a common system in the spelling of events; any other text as it is: there are many systems."""
-    return _SYSTEMS.get(text.casefold(), text)
+    return _systems().get(text.casefold(), text)
 
 
-_SYSTEMS: Final = {said.casefold(): name for said, name in HINTED_SYSTEMS.items()}
+@cache
+def _systems() -> dict[str, str]:
+    from svc.identify.useragent.systems import HINTED_SYSTEMS  # noqa: PLC0415  its package has the parser of user agents, which commands do not load
+
+    return {said.casefold(): name for said, name in HINTED_SYSTEMS.items()}
+
+
 _SIGNALS = _one_of("a signal", tuple(CATALOG))
 _GROUPS = _one_of("a group of signals", tuple(GROUPS))
 _DOMAINS: Final[dict[str, _Domain]] = {

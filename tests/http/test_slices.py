@@ -10,6 +10,8 @@ from weakref import WeakSet
 
 import pytest
 import trio
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from svc.http.callers.limits import LongReads
 from svc.http.listing import MAX_LOOKED_AT, counted
@@ -266,3 +268,18 @@ async def test_a_search_in_vain_takes_a_turn_and_ends_at_its_bound(autojump_cloc
     assert resume is not None
     assert 1_000 <= resume < 1_000 + MAX_AT_ONCE
     assert (await found([*rows, True], 0, 10))[:2] == ([5_000], None)
+
+
+@given(st.lists(st.booleans(), max_size=300), st.integers(1, 40), st.integers(1, 400))
+@settings(deadline=None)
+def test_pages_have_every_row_once_whatever_a_page_looks_at(rows: list[bool], limit: int, most: int):
+    async def pages() -> list[int]:
+        places, resume = list[int](), 0
+        while resume is not None:
+            some, behind, _ = await found(rows, resume, limit, most)
+            assert len(some) <= limit
+            assert behind is None or behind > resume, "a page goes on"
+            places, resume = places + some, behind
+        return places
+
+    assert trio.run(pages) == [at for at, is_row in enumerate(rows) if is_row]

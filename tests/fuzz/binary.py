@@ -169,7 +169,8 @@ def _requests_by_h11(raw: bytes) -> Iterator[Any]:
         elif isinstance(event, h11.EndOfMessage):
             yield "body", bytes(body)
             body.clear()
-            http.send(h11.Response(status_code=200, headers=[("Content-Length", "0")]))
+            # A 2xx to CONNECT would switch protocols.
+            http.send(h11.Response(status_code=404, headers=[("Content-Length", "0")]))
             http.send(h11.EndOfMessage())
             if http.our_state is not h11.DONE:
                 return

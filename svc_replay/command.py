@@ -42,12 +42,14 @@ from svc.identify.events.event_row import event_row
 from svc.identify.identification import NONE as NO_TEST
 from svc.identify.model import Decision
 from svc.identify.queries import events as records_queries
+from svc.identify.queries.visitors import find_visitor
 from svc.identify.records import Document, Event
 from svc.identify.scoring.weights import StoredWeights
 from svc.kernel.access.credentials import ApiKey
 from svc.kernel.config import Config
 from svc.kernel.tenants.organization import Organization
 from svc.kernel.values.fields import Platform
+from svc.kernel.values.ids import is_visitor_id
 from svc.kernel.values.refusals import Refusal
 from svc.serve.service import Service
 from svc.world import World
@@ -385,11 +387,20 @@ async def _submit(services: Services, call: Call, read: Replayable) -> Outcome:
     replayed = msgspec.structs.replace(
         submission,
         notify=False,
+        new_visitor_id=_free(services, call.caller, read.visitor_id) or submission.new_visitor_id,
         proof_version=read.proof_version,
         account_verified=submission.account_verified and read.account_verified,
         test=submission.test if read.may_test else NO_TEST,
     )
     return await submit(services, call, call.caller, replayed)
+
+
+def _free(services: Services, caller: Caller, visitor_id: str | None) -> str | None:
+    """Return the id of an exported event's visitor for a new one, so that lists name it; `None` if a visitor has it."""
+    if visitor_id is None or not is_visitor_id(visitor_id):
+        return None
+    with services.store.read() as snapshot:
+        return visitor_id if find_visitor(snapshot, caller.organization.number, visitor_id) is None else None
 
 
 def _call(service: Service, clock: VirtualClock, key: ApiKey, organization: Organization, read: Replayable) -> Call:

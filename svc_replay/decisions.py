@@ -10,6 +10,7 @@ from uuid import UUID
 
 import msgspec
 
+from svc.features.rules.language.conditions import compile_once
 from svc.features.rules.ruleset import Rule
 from svc.features.weights.preview import most_frequent_first
 from svc.identify.events.event_row import DecisionBody
@@ -19,6 +20,12 @@ from svc.identify.records import Event
 from svc.kernel.values.timestamps import timestamp
 from svc_replay.verdicts import Examples
 
+DIFFERENT = {
+    "labels.visitor": "labels.visitor, and a replay has no labels",
+    "labels.account": "labels.account, and a replay has no labels",
+    "environment": "environment, which is development in a replay",
+}
+"""Variable of a condition -> what a replay has in its place."""
 NONE = "none"
 """In the place of an action: no rule decided."""
 
@@ -70,6 +77,8 @@ class DecisionComparison(msgspec.Struct, frozen=True, kw_only=True):
     """Rules of the later run in their order, then those that are gone."""
     examples: tuple[ChangedDecision, ...]
     """Oldest first, of each kind of change some."""
+    warnings: tuple[str, ...]
+    """A sentence for each variable that a rule reads and a replay does not have as it was."""
 
 
 class Decisions:
@@ -123,6 +132,12 @@ class Decisions:
             moves=tuple(DecisionMove(*actions, count) for actions, count in most_frequent_first(self._moves)),
             by_rule=self._by_rule(),
             examples=self._examples.chosen(),
+            warnings=tuple(
+                f"rules[{position}] reads {says}"
+                for position, rule in enumerate(self._rules)
+                for name, says in DIFFERENT.items()
+                if name in compile_once(rule.condition).names
+            ),
         )
 
     def _by_rule(self) -> tuple[RuleChange, ...]:

@@ -86,6 +86,13 @@ class ExportedDecision(msgspec.Struct, frozen=True):
     rule: str
 
 
+class ExportedVelocity(msgspec.Struct, frozen=True):
+    """What the counts of an exported event, which are those of its arrival, say of the request."""
+
+    account: msgspec.Raw | UnsetType = UNSET
+    """Left out: the request named no account."""
+
+
 class ExportedEvent(msgspec.Struct, frozen=True):
     """What a replay needs of a line that `svc export events --documents` wrote."""
 
@@ -103,6 +110,9 @@ class ExportedEvent(msgspec.Struct, frozen=True):
     action: str | UnsetType = UNSET
     decision: ExportedDecision | UnsetType = UNSET
     proof_covers: tuple[str, ...] = ()
+    visitor_id: str | UnsetType = UNSET
+    velocity: ExportedVelocity | UnsetType = UNSET
+    """Left out of events that an early version stored."""
 
 
 class Replayable(NamedTuple):
@@ -124,6 +134,8 @@ class Replayable(NamedTuple):
     afterwards: SetAfterwards = SetAfterwards()
     proof_version: ProofVersion | None = None
     """Of the exported event, where its proof was valid."""
+    visitor_id: str | None = None
+    """Of the exported event."""
 
 
 class Unarchived(NamedTuple):
@@ -189,6 +201,9 @@ def _event(event: ExportedEvent) -> Replayable | Unarchived | Refusal:
     if ip is None:
         return invalid("ip_address", "invalid_value")
     sdk = event.document.sdk
+    account_id, afterwards = event.account_id, SetAfterwards()
+    if account_id is not UNSET and event.velocity is not UNSET and event.velocity.account is UNSET:
+        account_id, afterwards = UNSET, SetAfterwards(account_id=account_id)
     return Replayable(
         at_ms=at_ms,
         facts=facts_of(ip, event.headers),
@@ -198,14 +213,16 @@ def _event(event: ExportedEvent) -> Replayable | Unarchived | Refusal:
             sdk=sdk,
             signals=event.document.signals,
             tag=event.tag,
-            account_id=event.account_id,
+            account_id=account_id,
             action=event.action,
         ),
         request_id=event.request_id,
         account_verified=event.account_verified,
         may_test=event.environment == "development",
         decision=decision_of(event.decision),
+        afterwards=afterwards,
         proof_version=_proof_version(event.document, event.proof_covers),
+        visitor_id=sent(event.visitor_id),
     )
 
 

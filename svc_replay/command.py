@@ -160,7 +160,7 @@ def replay(
     tried: Tried | None = how.pop("tried")
     into = Into(**how)
     _refuse_data(into, weights=weights_file is not None, rules=tried is not None)
-    decisions = None if tried is None else Decisions(tried.rules, most_examples)
+    decisions = None if tried is None else Decisions(tried, most_examples, has_databases=into.has_databases())
     chosen = {} if weights_file is None else read_weights(weights_file)
     backtest = None if earlier is None else Backtest(earlier, most_examples)
     previews = None if weights_file is None or backtest is not None else Previews(profiles(chosen))
@@ -195,6 +195,10 @@ class Into(NamedTuple):
     directory: Path | None
     organization_id: str | None
     network: Path | None
+
+    def has_databases(self) -> bool:
+        """Return whether a folder of network data is named."""
+        return (self.network or settings().network_directory) is not None
 
 
 class _Run(NamedTuple):

@@ -9,7 +9,7 @@ import gzip
 import sys
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -22,6 +22,7 @@ from msgspec import UNSET, Meta, UnsetType
 from svc.command.output import CommandError
 from svc.http.body import decode
 from svc.http.schema import AccountId, Action, IdentifyBody, Name64, Sdk, Tag
+from svc.identify.events.event_row import UnreadableEventBody
 from svc.identify.model import Decision, ProofVersion, RequestFacts, RuleAction
 from svc.identify.network.request_headers import RequestHeaders, facts_of
 from svc.identify.velocity.counts import ACCOUNT_ID_FORM, ACTION_FORM
@@ -139,7 +140,7 @@ class Replayable(NamedTuple):
 
 
 class Unarchived(NamedTuple):
-    """An exported event without its report: there is nothing to replay."""
+    """An exported event without its report, or one that could not be read: there is nothing to replay."""
 
     request_id: str
 
@@ -149,6 +150,8 @@ def read_line(line: bytes) -> Replayable | Unarchived | Refusal:
     without its report; a `Refusal` with the `422` of identify if it cannot be read.
     """
     if not _is_exported(line):
+        with suppress(msgspec.DecodeError):
+            return Unarchived(_unreadable(line).request_id)
         report = decode(line, ReplayedReport)
         return report if isinstance(report, Refusal) else _report(report)
     try:
@@ -167,6 +170,7 @@ def _is_exported(line: bytes) -> bool:
 
 
 _exported = msgspec.json.Decoder(ExportedEvent).decode
+_unreadable = msgspec.json.Decoder(UnreadableEventBody).decode
 _fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 

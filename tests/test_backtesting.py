@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -185,11 +186,12 @@ def test_rules_of_a_file_are_compared_with_what_was_decided(svc: Program, export
     assert [(move["from"], move["to"], move["count"]) for move in found["moves"]] == [("block", "review", 2)]
 
 
+OTHERS = 'environment == "production" || platform == "web" || address.country == "GB"'
 OF_THEN = [
     {"name": "Blocked", "condition": 'in_list("blocked_visitors")', "action": "block"},
     {"name": "Named", "condition": 'present("account.id")', "action": "allow"},
     {"name": "Labeled", "condition": '"fraud" in labels.visitor', "action": "block"},
-    {"name": "Others", "condition": 'environment == "production" || platform == "web"', "action": "review"},
+    {"name": "Others", "condition": OTHERS, "action": "review"},
 ]
 
 
@@ -232,10 +234,13 @@ def test_a_replay_with_the_rules_of_then_decides_as_they_did(svc: Program, tmp_p
     assert found["after"] == {"block": 2, "allow": 2, "review": 2}
     assert [(move["from"], move["to"], move["count"]) for move in found["moves"]] == [("none", "block", 1)]
     assert found["warnings"] == [
-        "rules[2] reads labels.visitor, and a replay has no labels",
-        "rules[3] reads environment, which is development in a replay",
+        "rules[2] reads labels.visitor: a replay has no labels",
+        "rules[3] reads environment: it is development in a replay",
+        "rules[3] reads address.country: the built-in data have none: give --network",
     ]
-    assert "Warning: rules[2] reads labels.visitor, and a replay has no labels." in svc(*given).out
+    text = svc(*given, "--network", str(tmp_path)).out
+    assert "Warning: rules[2] reads labels.visitor: a replay has no labels." in text
+    assert "--network" not in text
 
 
 @pytest.mark.parametrize(
@@ -296,6 +301,21 @@ def test_invalid_weights_are_rejected_with_the_reason(svc: Program, exported: Ex
     ran = svc("replay", str(exported.file), "--weights", exported.weights(content), status=1)
     assert says in ran.err
     assert ran.out == ""
+
+
+def test_an_event_that_could_not_be_exported_is_skipped(svc: Program, exported: Exported, tmp_path: Path):
+    """Decisions 17.5: an export has a row for it."""
+    file, (first, *others) = tmp_path / "events.jsonl", lines_of(exported.file)
+    unreadable = json.dumps({"request_id": json.loads(first)["request_id"], "error": "unreadable"})
+    file.write_text("\n".join((unreadable, *others)))
+    found = svc.json("replay", str(file), "--compare", str(file))
+    summary = found["summary"]
+    assert (summary["reports"], summary["without_report"], summary["refused_lines"]) == (6, 1, [])
+    assert (found["comparison"]["compared"], found["comparison"]["only_before"]) == (6, 0)
+
+
+def lines_of(file: Path) -> list[str]:
+    return gzip.decompress(file.read_bytes()).decode().splitlines()
 
 
 def test_an_impossible_comparison_or_replay_is_reported(svc: Program, exported: Exported, tmp_path: Path):

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import partial
+from http import HTTPStatus
 from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
@@ -345,7 +346,10 @@ async def _replay(
             if isinstance(read, Replayable) and read.at_ms is not None and read.at_ms not in run.window:
                 run.summary.skipped += 1
                 continue
-            run.note(number, await _identify(service, clock, key, organization, read))
+            done = await _identify(service, clock, key, organization, read)
+            if done.response.get("error", {}).get("status") == HTTPStatus.SERVICE_UNAVAILABLE:
+                raise CommandError(f"line {number}: the store is full; without --data, TMPDIR says where it is made")
+            run.note(number, done)
         service.pipeline.admission.close()
 
 

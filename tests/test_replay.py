@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import random
+import re
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -213,6 +215,18 @@ def test_replay_into_a_data_directory_does_not_use_the_database_of_the_service(
     monkeypatch.setenv("SVC_STORE", "postgresql://svc@127.0.0.1:1/svc")
     arguments = ["--data", str(tmp_path / "data"), "--organization", organization]
     assert len(svc.replay(lines({"signals": report(1)}), *arguments)) == 1
+
+
+def test_a_replay_ends_at_once_where_its_store_is_full(svc: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Lines after it would be refused one by one, and the counts be those of a part. Noise cannot be compressed."""
+    monkeypatch.setenv("SVC_MAP_GIB", "0.001")
+    monkeypatch.setenv("SVC_STORE_SHARE", "0.01")
+    noise = random.Random(7)
+    sent = [{"signals": report(number) | {"noise": noise.randbytes(100_000).hex()}} for number in range(20)]
+    svc.file.write_text(lines(*sent))
+    ran = svc("replay", str(svc.file), "--data", str(tmp_path / "data"), status=1)
+    assert re.fullmatch(r"svc: line \d+: the store is full; .* TMPDIR .*", ran.err.splitlines()[-1])
+    assert 0 < len(ran.out.splitlines()) < 20
 
 
 def test_replay_into_a_data_directory_stores_the_events_there(svc: Program, tmp_path: Path):

@@ -397,6 +397,7 @@ async def _submit(services: Services, call: Call, read: Replayable) -> Outcome:
         notify=False,
         new_visitor_id=_free(services, call.caller, read.visitor_id) or submission.new_visitor_id,
         proof_version=read.proof_version,
+        attested=read.attested,
         account_verified=submission.account_verified and read.account_verified,
         test=submission.test if read.may_test else NO_TEST,
     )

@@ -71,12 +71,22 @@ class ExportedLinkage(msgspec.Struct, frozen=True):
     proof: str = ""
 
 
+class ExportedAttestation(msgspec.Struct, frozen=True):
+    """What was found of the report's attestation."""
+
+    format: str
+    verified: bool
+
+
 class ExportedDocument(msgspec.Struct, frozen=True):
     """What a replay needs of the `document` of an exported event."""
 
     signals: msgspec.Raw
     sdk: Sdk = Sdk()
     linkage: ExportedLinkage = ExportedLinkage()
+    attestation: ExportedAttestation | None = None
+    evidence: dict[str, tuple[str, ...]] = {}
+    """By signal, of those that fired."""
 
 
 class ExportedDecision(msgspec.Struct, frozen=True):
@@ -137,6 +147,8 @@ class Replayable(NamedTuple):
     """Of the exported event, where its proof was valid."""
     visitor_id: str | None = None
     """Of the exported event."""
+    attested: tuple[str, ...] | None = None
+    """The failures of the exported event's attestation; `None` = none was sent, or it is not known why it failed."""
 
 
 class Unarchived(NamedTuple):
@@ -227,7 +239,15 @@ def _event(event: ExportedEvent) -> Replayable | Unarchived | Refusal:
         afterwards=afterwards,
         proof_version=_proof_version(event.document, event.proof_covers),
         visitor_id=sent(event.visitor_id),
+        attested=_attested(event.document),
     )
+
+
+def _attested(document: ExportedDocument) -> tuple[str, ...] | None:
+    failures, found = document.evidence.get("attestation_failed", ()), document.attestation
+    if found is None or not (failures or found.verified or found.format == "none"):
+        return None
+    return failures
 
 
 def _proof_version(document: ExportedDocument, covers: tuple[str, ...]) -> ProofVersion | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import json
 import os
@@ -395,6 +396,34 @@ def test_a_line_says_what_the_backend_sets_afterwards(svc: Program):
     assert events[2]["account_verified"] is False
     (refused,) = svc.replay(lines(first | {"afterwards": {"label": "fraud"}}), status=1)
     assert refused["error"]["details"] == [{"field": "afterwards.label", "issue": "unknown_field", "location": "body"}]
+
+
+@pytest.mark.parametrize(
+    ("found", "evidence", "fires"),
+    [
+        ({"format": "android-key", "verified": True}, {}, []),
+        ({"format": "apple-app-attest", "verified": True}, {}, []),
+        ({"format": "none", "verified": False}, {}, []),
+        ({"format": "android-key", "verified": False}, {"attestation_failed": ["boot_unverified"]}, ["medium"]),
+        ({"format": "android-key", "verified": False}, {}, ["high"]),
+    ],
+)
+def test_what_was_found_of_an_exported_attestation_is_believed(
+    svc: Program, found: dict[str, Any], evidence: dict[str, Any], fires: list[str]
+):
+    """Decisions 7.5: its challenge was used up when the event arrived. What is not known is verified, and fails."""
+    kind, challenge = found["format"], base64.b64encode(bytes(32)).decode()
+    claim = {"format": kind, "challenge": challenge, "certificate_chain": ["AAAA"], "key_id": "A" * 43 + "="}
+    document = {
+        "signals": report(1) | {"attestation": claim},
+        "sdk": {"platform": "ios" if kind.startswith("apple") else "android"},
+        "attestation": found,
+        "evidence": evidence,
+    }
+    event = {"request_id": "019ca8c1-0000-7000-8000-000000000000", "occurred_at": "2026-03-01T10:00:00Z"}
+    (answer,) = svc.replay(lines({**event, "ip_address": ADDRESS, "document": document}))
+    fired = [one["confidence"] for one in answer["event"]["signals"] if one["signal"] == "attestation_failed"]
+    assert fired == fires
 
 
 @pytest.mark.parametrize("linkage", [{"proof": "valid"}, {"proof": "signature"}, {}])

@@ -311,6 +311,8 @@ def _json_lines(name: str, source: Iterable[bytes]) -> Iterator[bytes]:
         raise CommandError(f"{name} {error}") from error
     if first.lstrip()[:1] == b"[":
         raise CommandError(f"{name} holds a JSON array: write one object a line, as `jq -c '.[]'` does")
+    if first.startswith(b"request_id,"):
+        raise CommandError(f"{name} holds CSV: write JSON lines, as `svc export events --documents` does")
     if first.strip() == b"{":
         raise CommandError(f"{name} has JSON of several lines: write one object a line, as `jq -c .` does")
     return chain([first], (line.removeprefix(MARK) for line in lines))

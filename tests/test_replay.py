@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from svc.command.data_directory import opened_directory
+from svc.features.exports.lines import COLUMNS
 from svc.features.webhooks.jobs.endpoints import Issued, NewEndpoint, create_endpoint
 from svc.features.webhooks.tables import WEBHOOK_EVENTS
 from svc.kernel.config import Config
@@ -150,8 +151,9 @@ def test_replay_reads_a_file_with_a_byte_order_mark(svc: Program):
         ),
         (b'\xef\xbb\xbf [\n{"signals": {}}]\n', "holds a JSON array"),
         (b'{\n  "signals": {}\n}\n', "has JSON of several lines: write one object a line, as `jq -c .` does"),
+        ((",".join(COLUMNS) + "\n").encode(), "holds CSV: write JSON lines, as `svc export events --documents` does"),
     ],
-    ids=["UTF-16", "UTF-16 little-endian", "UTF-32 big-endian", "gzip", "array", "array after a mark", "several lines"],
+    ids=["UTF-16", "UTF-16 little-endian", "UTF-32 big-endian", "gzip", "array", "array after a mark", "lines", "CSV"],
 )
 def test_replay_says_in_one_line_that_a_file_is_of_another_kind(svc: Program, content: bytes, said: str):
     svc.file.write_bytes(content)

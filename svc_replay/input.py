@@ -83,6 +83,8 @@ class ExportedDocument(msgspec.Struct, frozen=True):
 
     signals: msgspec.Raw
     sdk: Sdk = Sdk()
+    tag: str | UnsetType = UNSET
+    """As it was sent; that of the event may have been set later."""
     linkage: ExportedLinkage = ExportedLinkage()
     attestation: ExportedAttestation | None = None
     evidence: dict[str, tuple[str, ...]] = {}
@@ -114,7 +116,6 @@ class ExportedEvent(msgspec.Struct, frozen=True):
     """`null` or left out: the report was not archived, or the export is one without documents."""
     headers: RequestHeaders = RequestHeaders()
     origin: str | UnsetType = UNSET
-    tag: str | UnsetType = UNSET
     environment: str = "development"
     account_id: str | UnsetType = UNSET
     account_verified: bool = False
@@ -228,7 +229,7 @@ def _event(event: ExportedEvent) -> Replayable | Unarchived | Refusal:
         body=IdentifyBody(
             sdk=sdk,
             signals=event.document.signals,
-            tag=event.tag,
+            tag=event.document.tag,
             account_id=account_id,
             action=event.action,
         ),

@@ -189,7 +189,7 @@ def test_rules_of_a_file_are_compared_with_what_was_decided(svc: Program, export
 OTHERS = 'environment == "production" || platform == "web" || address.country == "GB"'
 OF_THEN = [
     {"name": "Blocked", "condition": 'in_list("blocked_visitors")', "action": "block"},
-    {"name": "Named", "condition": 'present("account.id")', "action": "allow"},
+    {"name": "Named", "condition": 'present("account.id") || tag == "later"', "action": "allow"},
     {"name": "Labeled", "condition": '"fraud" in labels.visitor', "action": "block"},
     {"name": "Others", "condition": OTHERS, "action": "review"},
 ]
@@ -217,12 +217,13 @@ async def populate_with_lists(directory: Path) -> str:
             seen = succeeded(await visit(live, public, report(device), **named))
             if device == 3:
                 path, key = f"/api/v1/events/{seen['request_id']}", {"x-api-key": secret}
-                assert (await live.client.patch(path, json={"account_id": "b"}, headers=key)).status_code == 200
+                set_later = {"account_id": "b", "tag": "later"}
+                assert (await live.client.patch(path, json=set_later, headers=key)).status_code == 200
         return live.organization.id
 
 
 def test_a_replay_with_the_rules_of_then_decides_as_they_did(svc: Program, tmp_path: Path):
-    """A list has visitors by their ids, and a backend may name the account of an event after its response."""
+    """A list has visitors by their ids, and a backend may set account and tag of an event after its response."""
     organization, data = trio.run(populate_with_lists, tmp_path / "data"), str(tmp_path / "data")
     file, rules, blocked = tmp_path / "events.jsonl", tmp_path / "rules.json", tmp_path / "blocked.json"
     rules.write_text(json.dumps({"revision": 0, "rules": OF_THEN}))

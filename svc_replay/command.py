@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import partial
+from http import HTTPStatus
 from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
@@ -42,12 +43,14 @@ from svc.identify.events.event_row import event_row
 from svc.identify.identification import NONE as NO_TEST
 from svc.identify.model import Decision
 from svc.identify.queries import events as records_queries
+from svc.identify.queries.visitors import find_visitor
 from svc.identify.records import Document, Event
 from svc.identify.scoring.weights import StoredWeights
 from svc.kernel.access.credentials import ApiKey
 from svc.kernel.config import Config
 from svc.kernel.tenants.organization import Organization
 from svc.kernel.values.fields import Platform
+from svc.kernel.values.ids import is_visitor_id
 from svc.kernel.values.refusals import Refusal
 from svc.serve.service import Service
 from svc.world import World
@@ -158,7 +161,7 @@ def replay(
     tried: Tried | None = how.pop("tried")
     into = Into(**how)
     _refuse_data(into, weights=weights_file is not None, rules=tried is not None)
-    decisions = None if tried is None else Decisions(tried.rules, most_examples)
+    decisions = None if tried is None else Decisions(tried, most_examples, has_databases=into.has_databases())
     chosen = {} if weights_file is None else read_weights(weights_file)
     backtest = None if earlier is None else Backtest(earlier, most_examples)
     previews = None if weights_file is None or backtest is not None else Previews(profiles(chosen))
@@ -193,6 +196,10 @@ class Into(NamedTuple):
     directory: Path | None
     organization_id: str | None
     network: Path | None
+
+    def has_databases(self) -> bool:
+        """Return whether a folder of network data is named."""
+        return (self.network or settings().network_directory) is not None
 
 
 class _Run(NamedTuple):
@@ -339,7 +346,10 @@ async def _replay(
             if isinstance(read, Replayable) and read.at_ms is not None and read.at_ms not in run.window:
                 run.summary.skipped += 1
                 continue
-            run.note(number, await _identify(service, clock, key, organization, read))
+            done = await _identify(service, clock, key, organization, read)
+            if done.response.get("error", {}).get("status") == HTTPStatus.SERVICE_UNAVAILABLE:
+                raise CommandError(f"line {number}: the store is full; without --data, TMPDIR says where it is made")
+            run.note(number, done)
         service.pipeline.admission.close()
 
 
@@ -385,11 +395,21 @@ async def _submit(services: Services, call: Call, read: Replayable) -> Outcome:
     replayed = msgspec.structs.replace(
         submission,
         notify=False,
+        new_visitor_id=_free(services, call.caller, read.visitor_id) or submission.new_visitor_id,
         proof_version=read.proof_version,
+        attested=read.attested,
         account_verified=submission.account_verified and read.account_verified,
         test=submission.test if read.may_test else NO_TEST,
     )
     return await submit(services, call, call.caller, replayed)
+
+
+def _free(services: Services, caller: Caller, visitor_id: str | None) -> str | None:
+    """Return the id of an exported event's visitor for a new one, so that lists name it; `None` if a visitor has it."""
+    if visitor_id is None or not is_visitor_id(visitor_id):
+        return None
+    with services.store.read() as snapshot:
+        return visitor_id if find_visitor(snapshot, caller.organization.number, visitor_id) is None else None
 
 
 def _call(service: Service, clock: VirtualClock, key: ApiKey, organization: Organization, read: Replayable) -> Call:

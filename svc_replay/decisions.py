@@ -6,19 +6,30 @@ What may live here: (decision before, decision after) of an identification -> co
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from uuid import UUID
 
 import msgspec
 
-from svc.features.rules.ruleset import Rule
+from svc.features.rules.language.conditions import compile_once
 from svc.features.weights.preview import most_frequent_first
 from svc.identify.events.event_row import DecisionBody
 from svc.identify.events.hour_counts import matched_rules
 from svc.identify.model import Decision
 from svc.identify.records import Event
 from svc.kernel.values.timestamps import timestamp
+from svc_replay.store import Tried
 from svc_replay.verdicts import Examples
 
+_DIFFERENT = {
+    "labels.visitor": "a replay has no labels",
+    "labels.account": "a replay has no labels",
+    "environment": "it is development in a replay",
+}
+"""Variable of a condition -> what a replay has in its place."""
+_OF_DATABASES = dict.fromkeys(
+    ("address.country", "address.asn", "address.asn_name"), "the built-in data have none: give --network"
+)
 NONE = "none"
 """In the place of an action: no rule decided."""
 
@@ -70,13 +81,29 @@ class DecisionComparison(msgspec.Struct, frozen=True, kw_only=True):
     """Rules of the later run in their order, then those that are gone."""
     examples: tuple[ChangedDecision, ...]
     """Oldest first, of each kind of change some."""
+    warnings: tuple[str, ...]
+    """As `warnings_of`."""
+
+
+def warnings_of(tried: Tried, *, has_databases: bool) -> Iterator[str]:
+    """Yield a sentence for each variable that a rule, which was checked, reads itself or by a list, and that is another
+    in a replay than when the events arrived. It begins with `rules[n]`. `has_databases`: whether a folder of network
+    data is named.
+    """
+    different = _DIFFERENT if has_databases else _DIFFERENT | _OF_DATABASES
+    for position, rule in enumerate(tried.rules):
+        condition = compile_once(rule.condition)
+        names = condition.names | {f"address.{one.kind}" for one in tried.lists if one.name in condition.lists}
+        for name, says in different.items():
+            if name in names:
+                yield f"rules[{position}] reads {name}: {says}"
 
 
 class Decisions:
     """Counts what differs. Give it each identification once, in the order of the later run."""
 
-    def __init__(self, rules: tuple[Rule, ...], most_examples: int) -> None:
-        self._rules = rules
+    def __init__(self, tried: Tried, most_examples: int, *, has_databases: bool) -> None:
+        self._tried, self._has_databases = tried, has_databases
         self._compared = self._changed = 0
         self._actions: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
         self._moves: Counter[tuple[str, str]] = Counter()
@@ -123,10 +150,11 @@ class Decisions:
             moves=tuple(DecisionMove(*actions, count) for actions, count in most_frequent_first(self._moves)),
             by_rule=self._by_rule(),
             examples=self._examples.chosen(),
+            warnings=tuple(warnings_of(self._tried, has_databases=self._has_databases)),
         )
 
     def _by_rule(self) -> tuple[RuleChange, ...]:
-        modes = {rule.id: (rule.name, rule.mode) for rule in self._rules}
+        modes = {rule.id: (rule.name, rule.mode) for rule in self._tried.rules}
         gone = {rule_id: (name, "gone") for rule_id, name in self._names.items() if rule_id not in modes}
         return tuple(
             RuleChange(

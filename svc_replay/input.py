@@ -9,7 +9,7 @@ import gzip
 import sys
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -22,6 +22,7 @@ from msgspec import UNSET, Meta, UnsetType
 from svc.command.output import CommandError
 from svc.http.body import decode
 from svc.http.schema import AccountId, Action, IdentifyBody, Name64, Sdk, Tag
+from svc.identify.events.event_row import UnreadableEventBody
 from svc.identify.model import Decision, ProofVersion, RequestFacts, RuleAction
 from svc.identify.network.request_headers import RequestHeaders, facts_of
 from svc.identify.velocity.counts import ACCOUNT_ID_FORM, ACTION_FORM
@@ -70,12 +71,24 @@ class ExportedLinkage(msgspec.Struct, frozen=True):
     proof: str = ""
 
 
+class ExportedAttestation(msgspec.Struct, frozen=True):
+    """What was found of the report's attestation."""
+
+    format: str
+    verified: bool
+
+
 class ExportedDocument(msgspec.Struct, frozen=True):
     """What a replay needs of the `document` of an exported event."""
 
     signals: msgspec.Raw
     sdk: Sdk = Sdk()
+    tag: str | UnsetType = UNSET
+    """As it was sent; that of the event may have been set later."""
     linkage: ExportedLinkage = ExportedLinkage()
+    attestation: ExportedAttestation | None = None
+    evidence: dict[str, tuple[str, ...]] = {}
+    """By signal, of those that fired."""
 
 
 class ExportedDecision(msgspec.Struct, frozen=True):
@@ -84,6 +97,13 @@ class ExportedDecision(msgspec.Struct, frozen=True):
     action: RuleAction
     rule_id: str
     rule: str
+
+
+class ExportedVelocity(msgspec.Struct, frozen=True):
+    """What the counts of an exported event, which are those of its arrival, say of the request."""
+
+    account: msgspec.Raw | UnsetType = UNSET
+    """Left out: the request named no account."""
 
 
 class ExportedEvent(msgspec.Struct, frozen=True):
@@ -96,13 +116,15 @@ class ExportedEvent(msgspec.Struct, frozen=True):
     """`null` or left out: the report was not archived, or the export is one without documents."""
     headers: RequestHeaders = RequestHeaders()
     origin: str | UnsetType = UNSET
-    tag: str | UnsetType = UNSET
     environment: str = "development"
     account_id: str | UnsetType = UNSET
     account_verified: bool = False
     action: str | UnsetType = UNSET
     decision: ExportedDecision | UnsetType = UNSET
     proof_covers: tuple[str, ...] = ()
+    visitor_id: str | UnsetType = UNSET
+    velocity: ExportedVelocity | UnsetType = UNSET
+    """Left out of events that an early version stored."""
 
 
 class Replayable(NamedTuple):
@@ -124,10 +146,14 @@ class Replayable(NamedTuple):
     afterwards: SetAfterwards = SetAfterwards()
     proof_version: ProofVersion | None = None
     """Of the exported event, where its proof was valid."""
+    visitor_id: str | None = None
+    """Of the exported event."""
+    attested: tuple[str, ...] | None = None
+    """The failures of the exported event's attestation; `None` = none was sent, or it is not known why it failed."""
 
 
 class Unarchived(NamedTuple):
-    """An exported event without its report: there is nothing to replay."""
+    """An exported event without its report, or one that could not be read: there is nothing to replay."""
 
     request_id: str
 
@@ -137,6 +163,8 @@ def read_line(line: bytes) -> Replayable | Unarchived | Refusal:
     without its report; a `Refusal` with the `422` of identify if it cannot be read.
     """
     if not _is_exported(line):
+        with suppress(msgspec.DecodeError):
+            return Unarchived(_unreadable(line).request_id)
         report = decode(line, ReplayedReport)
         return report if isinstance(report, Refusal) else _report(report)
     try:
@@ -155,6 +183,7 @@ def _is_exported(line: bytes) -> bool:
 
 
 _exported = msgspec.json.Decoder(ExportedEvent).decode
+_unreadable = msgspec.json.Decoder(UnreadableEventBody).decode
 _fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
@@ -189,6 +218,9 @@ def _event(event: ExportedEvent) -> Replayable | Unarchived | Refusal:
     if ip is None:
         return invalid("ip_address", "invalid_value")
     sdk = event.document.sdk
+    account_id, afterwards = event.account_id, SetAfterwards()
+    if account_id is not UNSET and event.velocity is not UNSET and event.velocity.account is UNSET:
+        account_id, afterwards = UNSET, SetAfterwards(account_id=account_id)
     return Replayable(
         at_ms=at_ms,
         facts=facts_of(ip, event.headers),
@@ -197,16 +229,26 @@ def _event(event: ExportedEvent) -> Replayable | Unarchived | Refusal:
         body=IdentifyBody(
             sdk=sdk,
             signals=event.document.signals,
-            tag=event.tag,
-            account_id=event.account_id,
+            tag=event.document.tag,
+            account_id=account_id,
             action=event.action,
         ),
         request_id=event.request_id,
         account_verified=event.account_verified,
         may_test=event.environment == "development",
         decision=decision_of(event.decision),
+        afterwards=afterwards,
         proof_version=_proof_version(event.document, event.proof_covers),
+        visitor_id=sent(event.visitor_id),
+        attested=_attested(event.document),
     )
+
+
+def _attested(document: ExportedDocument) -> tuple[str, ...] | None:
+    failures, found = document.evidence.get("attestation_failed", ()), document.attestation
+    if found is None or not (failures or found.verified or found.format == "none"):
+        return None
+    return failures
 
 
 def _proof_version(document: ExportedDocument, covers: tuple[str, ...]) -> ProofVersion | None:
@@ -270,6 +312,8 @@ def _json_lines(name: str, source: Iterable[bytes]) -> Iterator[bytes]:
         raise CommandError(f"{name} {error}") from error
     if first.lstrip()[:1] == b"[":
         raise CommandError(f"{name} holds a JSON array: write one object a line, as `jq -c '.[]'` does")
+    if first.startswith(b"request_id,"):
+        raise CommandError(f"{name} holds CSV: write JSON lines, as `svc export events --documents` does")
     if first.strip() == b"{":
         raise CommandError(f"{name} has JSON of several lines: write one object a line, as `jq -c .` does")
     return chain([first], (line.removeprefix(MARK) for line in lines))

@@ -375,6 +375,7 @@ def decision_lines(found: DecisionComparison) -> list[str]:
             f"  {one.occurred_at} {one.request_id}  {_decision(one.before)} -> {_decision(one.after)}"
             for one in found.examples
         ),
+        *(f"Warning: {warning}." for warning in found.warnings),
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -15,11 +16,13 @@ import pytest
 import trio
 
 from svc.features.exports.lines import COLUMNS
+from svc.features.lists.jobs import NewEntry, add_entries
+from svc.features.lists.lists import first_list_id
 from svc.features.rules.jobs import save_rules
 from svc.features.rules.ruleset import Rule
 from svc.world import World
 from tests.spec.responses import BROWSER, DRIVEN, HEADLESS, visit
-from tests.support.live import Live, live_service, report
+from tests.support.live import Live, live_service, report, succeeded
 from tests.support.process import run
 from tests.test_replay import Program, program
 
@@ -183,6 +186,64 @@ def test_rules_of_a_file_are_compared_with_what_was_decided(svc: Program, export
     assert [(move["from"], move["to"], move["count"]) for move in found["moves"]] == [("block", "review", 2)]
 
 
+OTHERS = 'environment == "production" || platform == "web" || address.country == "GB"'
+OF_THEN = [
+    {"name": "Blocked", "condition": 'in_list("blocked_visitors")', "action": "block"},
+    {"name": "Named", "condition": 'present("account.id") || tag == "later"', "action": "allow"},
+    {"name": "Labeled", "condition": '"fraud" in labels.visitor', "action": "block"},
+    {"name": "Others", "condition": OTHERS, "action": "review"},
+]
+
+
+async def populate_with_lists(directory: Path) -> str:
+    """Two visits each of a visitor on a list, of one that names an account, and of one whose backend does so later."""
+    async with live_service(directory, now_ms=World.real().now_ms() - 3_600_000) as live:
+        _, public = live.issue(environment="production")
+        _, secret = live.issue(kind="secret", environment="production")
+        number = live.organization.number
+        rules = [Rule(id=f"rul_{at:020}", **one) for at, one in enumerate(OF_THEN)]
+        listed = NewEntry(succeeded(await visit(live, public, report(1)))["visitor_id"], "", None)
+        list_id = first_list_id(number, "blocked_visitors")
+        done = live.found.store.write_now(
+            [
+                partial(add_entries, number=number, list_id=list_id, entries=[listed], now_ms=0),
+                partial(save_rules, number=number, kind="live", revision=0, rules=rules, now_ms=0, saved_by=""),
+            ]
+        )
+        assert not [one for one in done if isinstance(one, Exception)]
+        for device in (1, 2, 2, 3, 3):
+            live.clock.now_ms += 60_000
+            named = {"account_id": "a"} if device == 2 else {}
+            seen = succeeded(await visit(live, public, report(device), **named))
+            if device == 3:
+                path, key = f"/api/v1/events/{seen['request_id']}", {"x-api-key": secret}
+                set_later = {"account_id": "b", "tag": "later"}
+                assert (await live.client.patch(path, json=set_later, headers=key)).status_code == 200
+        return live.organization.id
+
+
+def test_a_replay_with_the_rules_of_then_decides_as_they_did(svc: Program, tmp_path: Path):
+    """A list has visitors by their ids, and a backend may set account and tag of an event after its response."""
+    organization, data = trio.run(populate_with_lists, tmp_path / "data"), str(tmp_path / "data")
+    file, rules, blocked = tmp_path / "events.jsonl", tmp_path / "rules.json", tmp_path / "blocked.json"
+    rules.write_text(json.dumps({"revision": 0, "rules": OF_THEN}))
+    blocked.write_text(run("list", "export", organization, "blocked_visitors", "--json", "--data", data).stdout)
+    run("export", "events", organization, "--documents", "--output", str(file), "--data", data)
+    given = ("replay", str(file), "--rules", str(rules), "--list", str(blocked))
+    found = svc.json(*given)["decisions"]
+    assert found["before"] == {"allow": 2, "review": 2, "block": 1, "none": 1}
+    assert found["after"] == {"block": 2, "allow": 2, "review": 2}
+    assert [(move["from"], move["to"], move["count"]) for move in found["moves"]] == [("none", "block", 1)]
+    assert found["warnings"] == [
+        "rules[2] reads labels.visitor: a replay has no labels",
+        "rules[3] reads environment: it is development in a replay",
+        "rules[3] reads address.country: the built-in data have none: give --network",
+    ]
+    text = svc(*given, "--network", str(tmp_path)).out
+    assert "Warning: rules[2] reads labels.visitor: a replay has no labels." in text
+    assert "--network" not in text
+
+
 @pytest.mark.parametrize(
     ("content", "says"),
     [
@@ -241,6 +302,21 @@ def test_invalid_weights_are_rejected_with_the_reason(svc: Program, exported: Ex
     ran = svc("replay", str(exported.file), "--weights", exported.weights(content), status=1)
     assert says in ran.err
     assert ran.out == ""
+
+
+def test_an_event_that_could_not_be_exported_is_skipped(svc: Program, exported: Exported, tmp_path: Path):
+    """Decisions 17.5: an export has a row for it."""
+    file, (first, *others) = tmp_path / "events.jsonl", lines_of(exported.file)
+    unreadable = json.dumps({"request_id": json.loads(first)["request_id"], "error": "unreadable"})
+    file.write_text("\n".join((unreadable, *others)))
+    found = svc.json("replay", str(file), "--compare", str(file))
+    summary = found["summary"]
+    assert (summary["reports"], summary["without_report"], summary["refused_lines"]) == (6, 1, [])
+    assert (found["comparison"]["compared"], found["comparison"]["only_before"]) == (6, 0)
+
+
+def lines_of(file: Path) -> list[str]:
+    return gzip.decompress(file.read_bytes()).decode().splitlines()
 
 
 def test_an_impossible_comparison_or_replay_is_reported(svc: Program, exported: Exported, tmp_path: Path):

@@ -43,6 +43,12 @@ def test_a_file_that_is_no_text_is_named_with_what_it_is(tmp_path: Path, content
     assert mistake.problem.startswith(said)
 
 
+def test_a_proxy_may_be_named_by_its_mapped_address():
+    """As its own tools show it; the peer of such a connection is read as the IPv4 address."""
+    networks = load(None, {"SVC_TRUSTED_PROXIES": "::ffff:10.0.0.1,::ffff:10.1.0.0/112,fd00::/8"}).networks()
+    assert [str(network) for network in networks] == ["10.0.0.1/32", "10.1.0.0/16", "fd00::/8"]
+
+
 def test_a_list_in_a_variable_is_separated_by_commas():
     assert load(None, {"SVC_TRUSTED_PROXIES": "10.0.0.0/8, fd00::/8"}).trusted_proxies == ("10.0.0.0/8", "fd00::/8")
 

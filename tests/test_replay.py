@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import json
 import os
+import random
+import re
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -13,6 +16,7 @@ from typing import Any
 import pytest
 
 from svc.command.data_directory import opened_directory
+from svc.features.exports.lines import COLUMNS
 from svc.features.webhooks.jobs.endpoints import Issued, NewEndpoint, create_endpoint
 from svc.features.webhooks.tables import WEBHOOK_EVENTS
 from svc.kernel.config import Config
@@ -147,8 +151,9 @@ def test_replay_reads_a_file_with_a_byte_order_mark(svc: Program):
         ),
         (b'\xef\xbb\xbf [\n{"signals": {}}]\n', "holds a JSON array"),
         (b'{\n  "signals": {}\n}\n', "has JSON of several lines: write one object a line, as `jq -c .` does"),
+        ((",".join(COLUMNS) + "\n").encode(), "holds CSV: write JSON lines, as `svc export events --documents` does"),
     ],
-    ids=["UTF-16", "UTF-16 little-endian", "UTF-32 big-endian", "gzip", "array", "array after a mark", "several lines"],
+    ids=["UTF-16", "UTF-16 little-endian", "UTF-32 big-endian", "gzip", "array", "array after a mark", "lines", "CSV"],
 )
 def test_replay_says_in_one_line_that_a_file_is_of_another_kind(svc: Program, content: bytes, said: str):
     svc.file.write_bytes(content)
@@ -213,6 +218,18 @@ def test_replay_into_a_data_directory_does_not_use_the_database_of_the_service(
     monkeypatch.setenv("SVC_STORE", "postgresql://svc@127.0.0.1:1/svc")
     arguments = ["--data", str(tmp_path / "data"), "--organization", organization]
     assert len(svc.replay(lines({"signals": report(1)}), *arguments)) == 1
+
+
+def test_a_replay_ends_at_once_where_its_store_is_full(svc: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Lines after it would be refused one by one, and the counts be those of a part. Noise cannot be compressed."""
+    monkeypatch.setenv("SVC_MAP_GIB", "0.001")
+    monkeypatch.setenv("SVC_STORE_SHARE", "0.01")
+    noise = random.Random(7)
+    sent = [{"signals": report(number) | {"noise": noise.randbytes(100_000).hex()}} for number in range(20)]
+    svc.file.write_text(lines(*sent))
+    ran = svc("replay", str(svc.file), "--data", str(tmp_path / "data"), status=1)
+    assert re.fullmatch(r"svc: line \d+: the store is full; .* TMPDIR .*", ran.err.splitlines()[-1])
+    assert 0 < len(ran.out.splitlines()) < 20
 
 
 def test_replay_into_a_data_directory_stores_the_events_there(svc: Program, tmp_path: Path):
@@ -381,6 +398,34 @@ def test_a_line_says_what_the_backend_sets_afterwards(svc: Program):
     assert events[2]["account_verified"] is False
     (refused,) = svc.replay(lines(first | {"afterwards": {"label": "fraud"}}), status=1)
     assert refused["error"]["details"] == [{"field": "afterwards.label", "issue": "unknown_field", "location": "body"}]
+
+
+@pytest.mark.parametrize(
+    ("found", "evidence", "fires"),
+    [
+        ({"format": "android-key", "verified": True}, {}, []),
+        ({"format": "apple-app-attest", "verified": True}, {}, []),
+        ({"format": "none", "verified": False}, {}, []),
+        ({"format": "android-key", "verified": False}, {"attestation_failed": ["boot_unverified"]}, ["medium"]),
+        ({"format": "android-key", "verified": False}, {}, ["high"]),
+    ],
+)
+def test_what_was_found_of_an_exported_attestation_is_believed(
+    svc: Program, found: dict[str, Any], evidence: dict[str, Any], fires: list[str]
+):
+    """Decisions 7.5: its challenge was used up when the event arrived. What is not known is verified, and fails."""
+    kind, challenge = found["format"], base64.b64encode(bytes(32)).decode()
+    claim = {"format": kind, "challenge": challenge, "certificate_chain": ["AAAA"], "key_id": "A" * 43 + "="}
+    document = {
+        "signals": report(1) | {"attestation": claim},
+        "sdk": {"platform": "ios" if kind.startswith("apple") else "android"},
+        "attestation": found,
+        "evidence": evidence,
+    }
+    event = {"request_id": "019ca8c1-0000-7000-8000-000000000000", "occurred_at": "2026-03-01T10:00:00Z"}
+    (answer,) = svc.replay(lines({**event, "ip_address": ADDRESS, "document": document}))
+    fired = [one["confidence"] for one in answer["event"]["signals"] if one["signal"] == "attestation_failed"]
+    assert fired == fires
 
 
 @pytest.mark.parametrize("linkage", [{"proof": "valid"}, {"proof": "signature"}, {}])

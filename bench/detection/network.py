@@ -128,7 +128,7 @@ def measure(addresses: list[tuple[str, str]], ranges: NetworkData) -> dict[str, 
 
 def _flagged(label: str, facts: list[Network]) -> Flagged:
     at_all = sum(one.anonymity_network is not None for one in facts) / len(facts)
-    fact = {"crawler": "crawler_of", "residential": None}.get(label, label)
+    fact = {"crawler": "crawlers_of", "residential": None}.get(label, label)
     as_labeled = None if fact is None else sum(bool(getattr(one, fact)) for one in facts) / len(facts)
     return Flagged(len(facts), at_all, as_labeled)
 

@@ -142,6 +142,10 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     proof_version: ProofVersion | None = None
     """What was found when the report first arrived, in a replay of old traffic: account, action and tag, which a proof
     of version 2 covers, may have been changed since."""
+    attested: tuple[str, ...] | None = None
+    """The failures of its attestation that were found when the report first arrived, in a replay of old traffic: its
+    challenge was used up then. `None` = it is to be verified.
+    """
     trace: TraceContext | None = None
     """With the request's own span: what its log lines and webhooks name."""
 

@@ -264,8 +264,8 @@ class Network(msgspec.Struct, frozen=True, kw_only=True):
     relay: bool = False
     proxy: bool = False
     hosting: bool = False
-    crawler_of: str | None = None
-    """The operator whose published crawler range holds the address."""
+    crawlers_of: tuple[str, ...] = ()
+    """Whose published ranges of crawlers hold the address: several, where they publish a range under two names."""
     residential_proxy: bool = False
     attack_source: bool = False
     spam_source: bool = False

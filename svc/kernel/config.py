@@ -11,6 +11,7 @@ from msgspec import Meta
 
 from svc.kernel.limits.quotas import Quotas
 from svc.kernel.limits.ratelimit import Allowances, LimitShares
+from svc.kernel.net.addresses import unmapped
 from svc.kernel.values.errors import OperatorError
 from svc.kernel.values.fields import AppleApp, Count, Digest, LogFormat, Natural, Port, PublicUrl, Seconds, Share, about
 from svc.kernel.values.ids import DAY_MS
@@ -368,7 +369,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     def networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
         """Return `trusted_proxies` as networks; each was checked by `load`."""
-        return tuple(ip_network(text) for text in self.trusted_proxies)
+        return tuple(unmapped(ip_network(text)) for text in self.trusted_proxies)
 
     def webhook_networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
         """Return `webhook_allow_networks` as networks; each was checked by `load`."""

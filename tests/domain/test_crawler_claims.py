@@ -5,13 +5,14 @@ from __future__ import annotations
 from uuid import UUID
 
 import pytest
+from msgspec.structs import replace
 
 from svc.identify.detection import detect, visitor_kind
 from svc.identify.identification import Submission, assess
 from svc.identify.model import Agent, Network, Report, RequestFacts
 
 BINGBOT = Agent(program="bingbot", crawler="search_crawler", operator="Bingbot")
-PUBLISHED = Network(state="enriched", crawler_of="Bingbot", asn_name="Bingbot")
+PUBLISHED = Network(state="enriched", crawlers_of=("Bingbot",), asn_name="Bingbot")
 AZURE = Network(state="enriched", hosting=True, asn_name="Microsoft Azure")
 MICROSOFT = Network(state="enriched", hosting=True, asn="8075", asn_name="Microsoft Corporation")
 ELSEWHERE = Network(state="enriched", hosting=True, asn="24940", asn_name="Hetzner Online GmbH")
@@ -25,6 +26,12 @@ def fired(network: Network, agent: Agent = BINGBOT) -> tuple[list[str], str]:
 
 @pytest.mark.parametrize("network", [PUBLISHED, AZURE, MICROSOFT])
 def test_bing_is_accepted_from_its_ranges_and_from_the_cloud_that_hides_them(network: Network) -> None:
+    assert fired(network) == (["search_crawler"], "search_crawler")
+
+
+def test_a_crawler_is_accepted_from_a_range_that_is_published_under_another_name_too() -> None:
+    """Anthropic publishes that of ClaudeBot with those of its other agents, and a file may be named in another case."""
+    network = replace(HOME, crawlers_of=("Anthropic", "bingbot", "Bingbot"))
     assert fired(network) == (["search_crawler"], "search_crawler")
 
 

@@ -287,13 +287,15 @@ def test_the_http_library_of_an_app_is_not_a_bot_on_its_own_platform() -> None:
 
 
 def test_a_search_crawler_from_its_operators_address_is_accepted_even_when_headless() -> None:
-    network = Network(state="enriched", crawler_of="Google", hosting=True)
+    network = Network(state="enriched", crawlers_of=("Google",), hosting=True)
     seen = look(Claims(plugin_count=0, vendor_flavors=()), header=LINUX_CHROME, agent=GOOGLEBOT, network=network)
     assert list(seen) == ["headless", "search_crawler"]
     assert visitor_kind(tuple(seen.values()), GOOGLEBOT, network) == "search_crawler"
 
 
-@pytest.mark.parametrize("network", [Network(state="enriched"), Network(state="enriched", crawler_of="Bing"), NOWHERE])
+@pytest.mark.parametrize(
+    "network", [Network(state="enriched"), Network(state="enriched", crawlers_of=("Bing",)), NOWHERE]
+)
 def test_a_search_crawler_from_anywhere_else_is_spoofed(network: Network) -> None:
     seen = look(agent=GOOGLEBOT, network=network)
     assert list(seen) == ["spoofed_crawler"]
@@ -313,7 +315,7 @@ def test_a_search_crawler_without_published_addresses_is_accepted_by_name() -> N
 
 def test_an_ai_agent_is_its_own_kind_of_visitor() -> None:
     agent = Agent(program="GPTBot", crawler="ai_bot", operator="OpenAI")
-    genuine = Network(state="enriched", crawler_of="OpenAI")
+    genuine = Network(state="enriched", crawlers_of=("OpenAI",))
     seen = look(agent=agent, network=genuine)
     assert list(seen) == ["ai_agent"]
     assert visitor_kind(tuple(seen.values()), agent, genuine) == "ai_bot"

@@ -102,9 +102,9 @@ BOTH_WAYS: dict[str, tuple[Visit, Visit]] = {
     "automation": (web(webdriver=True), web(webdriver=False)),
     "headless": (web(plugins=[], outerWidth=0, outerHeight=0), web(outerWidth=0, outerHeight=0)),
     "bot_user_agent": (Visit(user_agent="curl/8.5.0"), app()),
-    "spoofed_crawler": (at(GOOGLEBOT), at(GOOGLEBOT, crawler_of="Googlebot")),
-    "ai_agent": (at(GPTBOT), at(GOOGLEBOT, crawler_of="Googlebot")),
-    "search_crawler": (at(GOOGLEBOT, crawler_of="Googlebot"), at(GPTBOT)),
+    "spoofed_crawler": (at(GOOGLEBOT), at(GOOGLEBOT, crawlers_of=("Googlebot",))),
+    "ai_agent": (at(GPTBOT), at(GOOGLEBOT, crawlers_of=("Googlebot",))),
+    "search_crawler": (at(GOOGLEBOT, crawlers_of=("Googlebot",)), at(GPTBOT)),
     "anti_detect_browser": (
         replace(web(**INVENTED), headers={"accept-language": "zh-CN"}), web(platform="Linux x86_64"),
     ),

@@ -377,7 +377,7 @@ def test_addresses_shared_by_design_are_not_watched(kind: str):
 
 def test_addresses_without_network_facts_are_not_watched():
     assert seen(network=Network(state="unavailable", reason="private_address")).timezone_country is None
-    assert seen(network=Network(state="enriched", crawler_of="Google")).timezone_country is None
+    assert seen(network=Network(state="enriched", crawlers_of=("Google",))).timezone_country is None
 
 
 def test_a_time_zone_without_a_place_counts_for_no_country():

@@ -68,8 +68,9 @@ def test_an_address_unknown_to_all_sources_is_enriched_nevertheless():
     assert (facts.state, facts.anonymity_network) == ("enriched", None)
 
 
-def test_a_range_of_a_crawler_names_its_operator():
-    assert read_network("81.2.69.160", Finding(Known((Range("bot", "Googlebot"),)))).crawler_of == "Googlebot"
+def test_each_range_of_a_crawler_names_its_operator():
+    ranges = (Range("bot", "Anthropic"), Range("hosting", "AWS"), Range("bot", "ClaudeBot"))
+    assert read_network("81.2.69.160", Finding(Known(ranges))).crawlers_of == ("Anthropic", "ClaudeBot")
 
 
 def test_country_and_network_are_reported_as_the_databases_have_them():

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from svc.identify.network.facts import Known, Range, read_network
-from svc.identify.network_data.folder import LIST_KINDS, NOTHING, FilesInUse, read_folder
+from svc.identify.network_data.folder import LIST_KINDS, NOTHING, FilesInUse, read_folder, signatures_of
 from svc.identify.network_data.lists import Database
 from svc.identify.network_data.lookup import BuiltInRanges, NetworkData
 from tests.support.mmdb_writer import Tree
@@ -60,6 +60,15 @@ def test_a_missing_folder_is_empty_and_a_path_that_is_not_a_folder_is_an_error(t
     (tmp_path / "file").touch()
     with pytest.raises(NotADirectoryError):
         read_folder(tmp_path / "file")
+
+
+def test_a_file_that_is_renamed_while_the_folder_is_listed_leaves_the_others(tmp_path: Path):
+    (tmp_path / "tor.txt").write_text("81.2.69.1\n")
+    (tmp_path / "vpn.txt.new").write_text("81.2.69.2\n")
+    with os.scandir(tmp_path) as found:
+        listed = list(found)
+    (tmp_path / "vpn.txt.new").rename(tmp_path / "vpn.txt")
+    assert list(signatures_of(listed)) == ["tor.txt"]
 
 
 def test_an_unchanged_folder_is_not_read_again(tmp_path: Path):

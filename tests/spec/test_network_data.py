@@ -130,6 +130,13 @@ def test_data_check_shows_the_source_file_of_each_fact(run: Run, folder: Path):
     assert "attack.txt" in run("data", "check", PUBLIC_ADDRESS).out
 
 
+def test_data_check_names_each_operator_whose_crawlers_an_address_has(run: Run, folder: Path):
+    for name in ("Anthropic", "ClaudeBot"):
+        (folder / f"crawler-{name}.txt").write_text(f"{PUBLIC_ADDRESS}\n")
+    checked = run("data", "check", PUBLIC_ADDRESS, "--json").json
+    assert (checked["crawler_of"], checked["asn_name"]) == ("Anthropic, ClaudeBot", "Anthropic")
+
+
 def test_data_check_of_a_private_address_queries_no_source(run: Run, folder: Path):
     (folder / "attack.txt").write_text("10.0.0.0/8\n")
     checked = run("data", "check", "10.0.0.1", "--json").json

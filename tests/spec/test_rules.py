@@ -308,6 +308,19 @@ async def test_a_preview_does_not_take_the_label_of_an_event_for_what_was_known_
     assert preview["warnings"][0].startswith("rules[0] reads labels as they are now")
 
 
+async def test_a_preview_knows_no_account_that_a_backend_set_later(shop: Shop):
+    """Decisions 11.2: what rules decided without the account, they decide without it in a preview, too."""
+    rule = {"name": "Named", "condition": 'present("account.id")', "action": "review"}
+    assert (await shop.save(rule)).status_code == 200
+    answers = [await act(shop.live, shop.public, account, 1, action="log_in") for account in ("a", None)]
+    for answer in answers:
+        path, headers = f"/api/v1/events/{answer['request_id']}", {"x-api-key": shop.secret}
+        succeeded(await shop.live.client.patch(path, json={"account_id": "b"}, headers=headers))
+    preview = succeeded(await shop.ask("POST", "/rules/preview", json={"rules": [rule]}))
+    assert preview["before"] == preview["after"] == {"review": 1, "none": 1}
+    assert [await shop.explained(answer["request_id"]) for answer in answers] == [[True], [False]]
+
+
 async def test_a_preview_reads_lists_without_what_has_expired(shop: Shop):
     """Whether or not retention has deleted it yet: it is in no list that anybody is shown."""
     answer = await act(shop.live, shop.public)

@@ -93,7 +93,10 @@ def check_address(ip: str, directory: Path | None, as_json: bool) -> None:
         raise CommandError(f"{ip!r} is not an IPv4 or IPv6 address")
     ranges = network_in_use(settings(), directory).data or None
     network = read_network(str(address), ranges)
-    known = {name: value for name, value in msgspec.to_builtins(network).items() if value not in (None, False)}
+    facts = msgspec.to_builtins(network)
+    known = {name: value for name, value in facts.items() if value and name != "crawlers_of"}
+    if network.crawlers_of:
+        known["crawler_of"] = ", ".join(network.crawlers_of)
     if network.anonymity_network is not None:
         known["anonymity_network"] = network.anonymity_network
     if known.keys() == {"state"}:

@@ -11,13 +11,13 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, lru_cache
 from hashlib import sha256
-from ipaddress import IPv4Network, IPv6Address, ip_network
+from ipaddress import IPv6Address, ip_network
 from typing import Final, Literal, get_args
 
 import msgspec
 
 from svc.identify.velocity.counts import ACCOUNT_ID
-from svc.kernel.net.addresses import LONGEST_LITERAL, parse_ip, read_address
+from svc.kernel.net.addresses import LONGEST_LITERAL, parse_ip, read_address, unmapped
 from svc.kernel.net.origins import normalize_origin
 from svc.kernel.values.encodings import base62
 from svc.kernel.values.ids import is_visitor_id
@@ -119,17 +119,12 @@ def _address(text: str) -> str | None:
     if len(written) > LONGEST_LITERAL or "%" in written or not (length.isascii() and length.isdecimal()):
         return None
     try:
-        network = ip_network(text, strict=False)
+        network = unmapped(ip_network(text, strict=False))
     except ValueError:
         return None
-    mapped = network.network_address.ipv4_mapped if isinstance(network.network_address, IPv6Address) else None
-    if mapped is not None and network.prefixlen >= _MAPPED_BITS:
-        network = IPv4Network((int(mapped), network.prefixlen - _MAPPED_BITS))
     return str(network.network_address if network.prefixlen == network.max_prefixlen else network)
 
 
-_MAPPED_BITS = 96
-"""Of `::ffff:0:0/96`, below which the mapped IPv4 addresses are."""
 _SPELLINGS: dict[ListKind, Callable[[str], str | None]] = {
     "visitor": _visitor,
     "account": _account,

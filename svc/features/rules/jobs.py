@@ -127,7 +127,16 @@ def decide_event(snapshot: Snapshot, owner: Organization, facts: Facts) -> Decid
 
 def decide_by(snapshot: Snapshot, owner: Organization, tried: Prepared, event: Event, now_ms: int) -> Decided:
     """Return the decision that rules would make now on a stored event; `owner` as of `facts_of`."""
-    return evaluate(tried, facts_now(snapshot, owner, event, now_ms))
+    return evaluate(tried, facts_now(snapshot, owner, as_it_arrived(event), now_ms))
+
+
+def as_it_arrived(event: Event) -> Event:
+    """Return a stored event without its account where that was set later: its velocity, which is that of its arrival,
+    has counts of an account only if the request named one.
+    """
+    if event.account_id is None or event.velocity is None or event.velocity.account is not None:
+        return event
+    return msgspec.structs.replace(event, account_id=None, account_verified=False)
 
 
 def facts_now(snapshot: Snapshot, owner: Organization, event: Event, now_ms: int) -> Facts:
@@ -158,11 +167,11 @@ class ExplainedRule(NamedTuple):
 def explained(
     snapshot: Snapshot, number: int, ruleset: Ruleset, event: Event, wanted: str | None, most: int, now_ms: int
 ) -> list[ExplainedRule]:
-    """Return the result of each rule of a ruleset, including rules that are off, for a stored event. Terms are included
-    for the rule with the id `wanted`, for the rule that decided, and for the first `most` others that match. Blocks the
-    loop for some milliseconds.
+    """Return the result of each rule of a ruleset, including rules that are off, for a stored event as it arrived.
+    Terms are included for the rule with the id `wanted`, for the rule that decided, and for the first `most` others
+    that match. Blocks the loop for some milliseconds.
     """
-    facts = facts_now(snapshot, organization(snapshot, number), event, now_ms)
+    facts = facts_now(snapshot, organization(snapshot, number), as_it_arrived(event), now_ms)
     decided = None if event.verdict.decision is None else event.verdict.decision.rule_id
     found: list[ExplainedRule] = []
     for rule in ruleset.rules:

@@ -29,7 +29,7 @@ def detect_programs(
     elif agent.crawler == "search_crawler":
         if agent.operator is None:
             findings.add("search_crawler", "crawler_user_agent")
-        elif network.crawler_of == agent.operator:
+        elif agent.operator in network.crawlers_of:
             findings.add("search_crawler", "address_of_operator", "definitive")
         elif comes_from_operator(agent, network):
             findings.add("search_crawler", "cloud_of_operator")
@@ -63,7 +63,7 @@ def comes_from_operator(agent: Agent, network: Network) -> bool:
         return False
     cloud = _CLOUDS.get(agent.operator)
     in_cloud = cloud is not None and network.asn_name is not None and network.asn_name.startswith(cloud)
-    return network.crawler_of == agent.operator or in_cloud
+    return agent.operator in network.crawlers_of or in_cloud
 
 
 def _is_spoofed(agent: Agent, network: Network) -> bool:

@@ -148,7 +148,7 @@ def history_evidence(
         counts_address=not wanders,
         country=None if wanders or network.vpn else network.country_code,
         place=_place(network, wide_network),
-        timezone_country=country_of_zone(zone) if ordinary and network.crawler_of is None else None,
+        timezone_country=country_of_zone(zone) if ordinary and not network.crawlers_of else None,
         replay_key=_replay_key(report, signals_json, at_ms),
     )
 

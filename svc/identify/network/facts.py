@@ -150,7 +150,7 @@ def _meaning(known: Known) -> Network:
         relay="relay" in kinds,
         proxy="proxy" in kinds,
         hosting="hosting" in kinds or "cdn" in kinds,
-        crawler_of=_provider(ranges, "bot"),
+        crawlers_of=tuple(found.provider for found in ranges if found.kind == "bot" and found.provider),
         residential_proxy="residential_proxy" in kinds,
         attack_source="attack" in kinds,
         spam_source="spam" in kinds,

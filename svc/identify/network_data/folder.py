@@ -17,8 +17,8 @@ import hashlib
 import os
 import re
 from array import array
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager, suppress
 from datetime import UTC, date, datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -125,7 +125,7 @@ def read_folder(directory: Path, before: FilesInUse = NOTHING) -> FilesInUse:
     """
     try:
         with os.scandir(directory) as found:
-            signatures = {item.name: _signature(item.stat()) for item in found if _is_ours(item)}
+            signatures = signatures_of(found)
     except FileNotFoundError:
         signatures = dict[str, Signature]()
     if {name: entry.signature for name, entry in before.items()} == signatures:
@@ -140,6 +140,18 @@ def read_folder(directory: Path, before: FilesInUse = NOTHING) -> FilesInUse:
         else:
             after[name] = _read(directory / name, signature, known)
     return MappingProxyType(after)
+
+
+def signatures_of(found: Iterable[os.DirEntry[str]]) -> dict[str, Signature]:
+    """Return the signature by name of each file that says something of networks; without those that are gone by now,
+    such as one that was renamed meanwhile. Raises `OSError`.
+    """
+    signatures = dict[str, Signature]()
+    for item in found:
+        with suppress(FileNotFoundError):
+            if _is_ours(item):
+                signatures[item.name] = _signature(item.stat())
+    return signatures
 
 
 def _read(path: Path, signature: Signature, known: Entry | None) -> Entry:

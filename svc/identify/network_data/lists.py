@@ -37,6 +37,8 @@ MAX_AS_NUMBERS = 200_000
 """More than there are in use."""
 
 _IPV6_BYTES = 16
+_MAPPED = 0xFFFF
+"""The first 96 bits of the IPv4-mapped addresses, `::ffff:0:0/96`."""
 _AS_NUMBER = re.compile(r'"?(?:AS)?([0-9]{1,10})"?(?:[\s,].*)?', re.ASCII | re.IGNORECASE)
 
 
@@ -144,10 +146,12 @@ def _ranges(content: bytes) -> tuple[array[int], list[int]]:
     ranges4, ranges6 = array("Q"), list[int]()
     for number, entry in _entries(content):
         try:
-            if ":" in entry:
-                ranges6.append(_range(entry, AF_INET6, 128))
-            else:
+            if ":" not in entry:
                 ranges4.append(_range(entry, AF_INET, 32))
+            elif (mapped := _mapped(found := _range(entry, AF_INET6, 128))) is None:
+                ranges6.append(found)
+            else:
+                ranges4.append(mapped)
         except (OSError, ValueError) as error:
             raise NetworkFileError(_complaint(entry), number) from error
         if len(ranges4) + len(ranges6) > MAX_RANGES:
@@ -169,6 +173,18 @@ def _range(entry: str, family: int, bits: int) -> int:
         raise ValueError(prefix)
     rest = (1 << (bits - int(prefix))) - 1
     return (number & ~rest) << bits | number | rest
+
+
+def _mapped(both: int) -> int | None:
+    """Return a range of IPv4-mapped addresses as that of the IPv4 addresses which they are read as; `None` for any
+    other. Raises `ValueError` if it is larger than a range of IPv4 may be.
+    """
+    first, last = both >> 128, both & (1 << 128) - 1
+    if first >> 32 != _MAPPED or last >> 32 != _MAPPED:
+        return None
+    if last - first >= 1 << 32 - SHORTEST_PREFIX[32]:
+        raise ValueError(both)
+    return (first & 0xFFFFFFFF) << 32 | last & 0xFFFFFFFF
 
 
 def _complaint(entry: str) -> str:

@@ -120,8 +120,10 @@ class Redeemed(NamedTuple):
 
 def redeem(transaction: Transaction, submission: Submission, attestation: Attestation) -> Redeemed:
     """Use up the challenge of an attested report, even if the attestation fails for another reason
-    (decisions 7.5).
+    (decisions 7.5). Of a replayed report nothing is verified again, and no key is stored.
     """
+    if submission.attested is not None:
+        return Redeemed(msgspec.structs.replace(attestation, proof=None), submission.attested, None)
     number, proof = submission.organization, attestation.proof
     challenged = None if attestation.challenge is None else _use(transaction, submission, attestation.challenge)
     failures = (*(() if challenged is None else (challenged,)), *attestation.failures)

@@ -19,6 +19,9 @@ _BIND = re.compile(r"(\[(?P<ipv6>[0-9a-fA-F:.]+)\]|(?P<host>[^:\[\]]*)):(?P<port
 LONGEST_LITERAL = 45
 """Characters of an IPv6 address that ends in a dotted IPv4 one."""
 
+MAPPED_BITS = 96
+"""Of `::ffff:0:0/96`, below which the IPv4-mapped addresses are."""
+
 _SPECIAL_V4 = (
     "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "168.63.129.16/32", "169.254.0.0/16", "172.16.0.0/12",
     "192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16",
@@ -70,6 +73,16 @@ def is_within(text: str, network: str) -> bool:
 
 
 _network = lru_cache(maxsize=64)(ip_network)
+
+
+def unmapped(network: IPv4Network | IPv6Network) -> IPv4Network | IPv6Network:
+    """Return a network of IPv4-mapped addresses as the IPv4 network, as such addresses are read as IPv4 addresses; any
+    other as it is.
+    """
+    mapped = network.network_address.ipv4_mapped if isinstance(network, IPv6Network) else None
+    if mapped is None or network.prefixlen < MAPPED_BITS:
+        return network
+    return IPv4Network((int(mapped), network.prefixlen - MAPPED_BITS))
 
 
 def is_public(address: Address) -> bool:

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.clients import connections
 from tests.clients.compiled import does_everything, in_lines
+from tests.clients.connections import Servers
 from tests.clients.hostility import CASES, DEADLINE_MS, TIMEOUT_MS, agrees
 from tests.clients.hostility import in_lines as told_in_lines
 from tests.clients.vectors import FOLDER, cases
@@ -54,6 +56,14 @@ def test_java_sends_over_loopback_what_it_should(classes: Path):
 def test_the_java_client_survives_each_behavior(classes: Path, hostile_service: str):
     given = (f"{hostile_service}/java", str(TIMEOUT_MS), str(DEADLINE_MS), *CASES)
     agrees(hostile_service, "java", told_in_lines(java(classes, "svc.visitor.client.Hostile", *given)))
+
+
+def test_the_java_client_says_whether_a_request_was_sent(classes: Path, tmp_path: Path):
+    servers = Servers(tmp_path)
+    with servers.serving() as places:
+        given = (str(connections.TIMEOUT_MS), *(part for one in places.items() for part in one))
+        told = java(classes, *servers.java_trust(), "svc.visitor.client.Connections", *given)
+        connections.agrees(places, connections.in_lines(told))
 
 
 async def test_a_program_does_with_the_library_what_other_languages_do(tmp_path: Path):

@@ -36,6 +36,10 @@ public final class Client extends Operations {
 
   private static final String BASE = "/api/v1";
   private static final double FEED_WAIT_MS = 1_000;
+
+  /** Of the feed and of changes, where the caller gives none. */
+  private static final int PAGE_LIMIT = 200;
+
   private static final Duration DEADLINE = Duration.ofSeconds(15);
 
   /** Of the body of a response. */
@@ -171,6 +175,7 @@ public final class Client extends Operations {
     Feed(ListEventsQuery query, boolean follow) {
       follows = follow;
       next = new ListEventsQuery(query).order("oldest");
+      if (next.get("limit") == null) next.limit(PAGE_LIMIT);
     }
 
     @Override
@@ -207,6 +212,7 @@ public final class Client extends Operations {
     Changes(ListChangesQuery query, boolean follow) {
       follows = follow;
       next = new ListChangesQuery(query);
+      if (next.get("limit") == null) next.limit(PAGE_LIMIT);
     }
 
     @Override

@@ -4,6 +4,7 @@ the repository of `make clients`, against a running service.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import subprocess
 from pathlib import Path
@@ -79,7 +80,8 @@ async def test_a_program_does_with_the_library_what_other_languages_do(tmp_path:
     await does_everything(command, tmp_path, tmp_path, written=in_lines)
     names = {path.name.removeprefix(f"{ARTIFACT}-{version()}") for path in place.iterdir()}
     ends = {".jar", "-sources.jar", "-javadoc.jar", ".pom"}
-    assert names == ends | {f"{end}.sha256" for end in ends}
+    assert names == ends | {f"{end}.{name}" for end in ends for name in ("sha1", "sha256")}
+    assert hashlib.sha1(jar.read_bytes()).hexdigest() == (place / f"{jar.name}.sha1").read_text()  # what `mvn -C` compares
 
 
 @pytest.mark.long

@@ -81,7 +81,7 @@ async def test_a_program_does_with_the_library_what_other_languages_do(tmp_path:
     names = {path.name.removeprefix(f"{ARTIFACT}-{version()}") for path in place.iterdir()}
     ends = {".jar", "-sources.jar", "-javadoc.jar", ".pom"}
     assert names == ends | {f"{end}.{name}" for end in ends for name in ("sha1", "sha256")}
-    assert hashlib.sha1(jar.read_bytes()).hexdigest() == (place / f"{jar.name}.sha1").read_text()  # what `mvn -C` compares
+    assert hashlib.sha1(jar.read_bytes()).hexdigest() == (place / f"{jar.name}.sha1").read_text()
 
 
 @pytest.mark.long

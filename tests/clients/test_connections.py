@@ -111,3 +111,10 @@ def test_a_failed_handshake_says_why(servers: Servers, loop: str):
         place = places["another authority"]
         told = trio.run(ask, place) if loop == "trio" else asyncio.run(ask(place))
     assert "certificate verify failed" in told
+
+
+def test_what_a_proxy_refuses_to_connect_was_not_sent(servers: Servers, monkeypatch: pytest.MonkeyPatch):
+    with servers.serving() as places:
+        monkeypatch.setenv("HTTPS_PROXY", places["no TLS"].replace("https:", "http:"))
+        with Client("https://id.shop.example", "svc_mk_key", **LIMITS) as client:
+            assert said(lambda: client.test_webhook("org", "whk")) is False

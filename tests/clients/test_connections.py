@@ -8,11 +8,13 @@ import asyncio
 import gc
 import json
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 import trio
 from svc_client import AsyncClient, Client, Retries, UnreachableError
@@ -111,6 +113,33 @@ def test_a_failed_handshake_says_why(servers: Servers, loop: str):
         place = places["another authority"]
         told = trio.run(ask, place) if loop == "trio" else asyncio.run(ask(place))
     assert "certificate verify failed" in told
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "trio"])
+def test_what_waits_for_a_connection_of_the_pool_was_not_sent(servers: Servers, loop: str):
+    """There are a hundred; each is taken by a call that gets no response."""
+    told: Counter[tuple[str, bool]] = Counter()
+
+    async def ask(client: AsyncClient, name: str) -> None:
+        with pytest.raises(UnreachableError) as lost:
+            await client.test_webhook("org", "whk")
+        told[name, lost.value.was_sent] += 1
+
+    async def ask_often(place: str) -> None:
+        once = Retries(attempts=1)
+        async with AsyncClient(place, "svc_mk_key", retries=once) as client:
+            hasty = AsyncClient(place, "svc_mk_key", retries=once, timeout_s=0.5)
+            vars(hasty)["_connections"] = vars(client)["_connections"]
+            async with anyio.create_task_group() as calls:
+                for _ in range(100):
+                    calls.start_soon(ask, client, "sent")
+                await anyio.sleep(1)
+                for _ in range(20):
+                    calls.start_soon(ask, hasty, "waiting")
+
+    with servers.serving() as places:
+        anyio.run(ask_often, places["hangs"], backend=loop)
+    assert told == {("sent", True): 100, ("waiting", False): 20}
 
 
 def test_what_a_proxy_refuses_to_connect_was_not_sent(servers: Servers, monkeypatch: pytest.MonkeyPatch):

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from tools.archives import archive
+from tools.archives import archive, with_sums
 from tools.packages import HOMEPAGE, MAVEN_GROUP
 from tools.versions import version
 
@@ -186,7 +186,7 @@ def _part(path: str) -> str:
 
 
 def published() -> dict[str, bytes]:
-    """Path in a Maven repository -> content, with SHA-256 beside each."""
+    """Path in a Maven repository -> content, with their sums."""
     stdlib = {"org.jetbrains.kotlin:kotlin-stdlib": KOTLIN}
     sdk = {**stdlib, f"{GROUP}:svc-android": VERSION}
     main = [ANDROID / part / "src" / "main" / "kotlin" for part in ("core", "android")]
@@ -209,8 +209,7 @@ def published() -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     for (artifact, end), content in files.items():
         path = f"{GROUP.replace('.', '/')}/{artifact}/{VERSION}/{artifact}-{VERSION}{end}"
-        found[path] = content
-        found[path + ".sha256"] = hashlib.sha256(content).hexdigest().encode()
+        found |= with_sums(path, content)
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -26,6 +27,12 @@ def archive(files: Iterable[tuple[str, bytes]]) -> bytes:
             entry.external_attr = 0o644 << 16
             out.writestr(entry, content)
     return made.getvalue()
+
+
+def with_sums(path: str, content: bytes) -> dict[str, bytes]:
+    """A file of a Maven repository and its sums. Maven reads the SHA-1 alone, and from version 4 on no file without."""
+    sums = {"sha1": hashlib.sha1(content, usedforsecurity=False), "sha256": hashlib.sha256(content)}
+    return {path: content, **{f"{path}.{name}": made.hexdigest().encode() for name, made in sums.items()}}
 
 
 def built_at_s() -> int:

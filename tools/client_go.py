@@ -137,7 +137,7 @@ def _method(document: Json, operation: Operation) -> str:
     if operation.is_repeatable:
         call.append("IsRepeatable: true")
     text, answer = operation.text, result(document, operation)
-    if len(operation.answers) > 1:
+    if "DuplicateAnswer" in operation.answers:
         text += "\n\nOf a duplicate, the request id and Duplicate may be all that is set."
     about = _comment(f"{name}: {text[0].lower()}{text[1:]}")
     together = "".join(f"\t\t{one},\n" for one in _aligned(call))

@@ -195,7 +195,7 @@ def _method(document: Json, operation: Operation) -> str:
     if operation.is_repeatable:
         call.append(".repeatable()")
     answer, text = result(document, operation), operation.text
-    if len(operation.answers) > 1:
+    if "DuplicateAnswer" in operation.answers:
         text += "\n\nOf a duplicate, the request id and `duplicate` may be all that is set."
     sent = f"send({''.join(call)})"
     body = f"return new {answer}({sent});" if answer else f"{sent};"

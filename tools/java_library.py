@@ -5,14 +5,13 @@ with one JDK are equal byte by byte.
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from tools.archives import archive
+from tools.archives import archive, with_sums
 from tools.packages import MAVEN_GROUP
 from tools.versions import version
 
@@ -62,7 +61,7 @@ def _below(folder: Path) -> list[tuple[str, bytes]]:
 
 
 def published() -> dict[str, bytes]:
-    """Path in a Maven repository -> content, with SHA-256 beside each. Raises as `compile_to`."""
+    """Path in a Maven repository -> content, with their sums. Raises as `compile_to`."""
     texts = [("META-INF/LICENSE", (PACKAGE / "LICENSE").read_bytes()), ("META-INF/MANIFEST.MF", _MANIFEST)]
     with tempfile.TemporaryDirectory() as made:
         classes, pages = Path(made, "classes"), Path(made, "pages")
@@ -77,8 +76,7 @@ def published() -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     for end, content in files.items():
         path = f"{MAVEN_GROUP.replace('.', '/')}/{ARTIFACT}/{version()}/{ARTIFACT}-{version()}{end}"
-        found[path] = content
-        found[path + ".sha256"] = hashlib.sha256(content).hexdigest().encode()
+        found |= with_sums(path, content)
     return found
 
 

@@ -2,6 +2,7 @@ package svc
 
 import (
 	"bytes"
+	"cmp"
 	"compress/flate"
 	"compress/gzip"
 	"context"
@@ -26,6 +27,8 @@ const (
 	base = "/api/v1"
 	// maxBytes is of the body of a response, unpacked.
 	maxBytes = 16 << 20
+	// pageLimit is of the feed and of changes, where the caller gives none.
+	pageLimit = 200
 )
 
 var (
@@ -212,7 +215,7 @@ func (c *Client) IterateEvents(ctx context.Context, query ListEventsQuery) iter.
 // waits for a second and looks again, until ctx is done; without follow it ends. It ends with the first error, as for
 // filters on what may change later: AccountID, Action, Tag and Label are a 422 (not_with_order).
 func (c *Client) IterateFeed(ctx context.Context, query ListEventsQuery, follow bool) iter.Seq2[*EventsAnswer, error] {
-	query.Order = "oldest"
+	query.Order, query.Limit = "oldest", cmp.Or(query.Limit, pageLimit)
 	return func(yield func(*EventsAnswer, error) bool) {
 		for {
 			page, err := c.ListEvents(ctx, query)
@@ -243,6 +246,7 @@ func (c *Client) IterateFeed(ctx context.Context, query ListEventsQuery, follow 
 // begin with it as After. At the end it waits for a second and looks again, until ctx is done; without follow it ends.
 // It ends with the first error.
 func (c *Client) IterateChanges(ctx context.Context, query ListChangesQuery, follow bool) iter.Seq2[*ChangesAnswer, error] {
+	query.Limit = cmp.Or(query.Limit, pageLimit)
 	return func(yield func(*ChangesAnswer, error) bool) {
 		for {
 			page, err := c.ListChanges(ctx, query)

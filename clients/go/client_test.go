@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -227,6 +228,25 @@ func TestAKeyFromAFileWorksAndAWrongOneIsNotRepeated(t *testing.T) {
 	}
 	if _, err := New("id.shop.example", "svc_sk_key"); err == nil || !strings.Contains(err.Error(), `"id.shop.example"`) {
 		t.Error(err)
+	}
+}
+
+func TestPagesOfTheFeedAndOfChangesAreLongUnlessTheCallerSaysSo(t *testing.T) {
+	var limits []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		limits = append(limits, r.URL.Query().Get("limit"))
+		_, _ = io.WriteString(w, `{"rows": [], "changes": [], "next_cursor": "c", "has_more": false}`)
+	}))
+	defer server.Close()
+	client := made(t, server.URL)
+	for _, limit := range []int64{0, 7} {
+		for range client.IterateFeed(t.Context(), ListEventsQuery{Limit: limit}, false) {
+		}
+		for range client.IterateChanges(t.Context(), ListChangesQuery{Limit: limit}, false) {
+		}
+	}
+	if !slices.Equal(limits, []string{"200", "200", "7", "7"}) {
+		t.Error(limits)
 	}
 }
 

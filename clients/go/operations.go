@@ -117,8 +117,6 @@ func (c *Client) GetEvent(ctx context.Context, requestID string) (*EventDetailBo
 // left out stay, `null` removes one; the last writer wins. The event keeps its visitor, velocity, signals, score
 // and price, and no webhook is sent; the counts of the account and the visitor follow. A label may be set for 400
 // days: of an event that is not readable any more the label alone, which is then the response.
-//
-// Of a duplicate, the request id and Duplicate may be all that is set.
 func (c *Client) UpdateEvent(ctx context.Context, requestID string, body UpdateEventBody) (*EventDetailBody, error) {
 	var into EventDetailBody
 	if err := c.Send(ctx, Call{

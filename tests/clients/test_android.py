@@ -100,7 +100,7 @@ def test_the_repository_has_the_archive_sources_and_descriptions(tmp_path: Path)
         for part, kind in kinds.items()
         for end in (kind, "-sources.jar", ".pom")
     ]
-    assert names == sorted([*wanted, *(f"{one}.sha256" for one in wanted)])
+    assert names == sorted([*wanted, *(f"{one}.{name}" for one in wanted for name in ("sha1", "sha256"))])
     poms = {path.name: path.read_text() for path in folder.rglob("*.pom")}
     assert "<packaging>aar</packaging>" in poms[f"svc-android-{version}.pom"]
     dependencies = {"": 1, "-ktx": 3, "-okhttp": 3, "-testing": 2}

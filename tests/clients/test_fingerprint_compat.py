@@ -8,7 +8,9 @@ import json
 import subprocess
 from collections.abc import Generator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import httpx
@@ -366,6 +368,7 @@ async def test_what_the_service_refuses_has_the_form_of_the_server_api(compat: C
                 await read(adapter, f"/v4/events/{request_id}", public),
                 await read(adapter, "/v4/events/1708102555327.NLOjmg", secret),
                 await read(adapter, "/v4/events/..%2fvisitors", secret),
+                await read(adapter, f"/v4/events/{request_id.upper()}", secret),  # may have been used in the other case
                 await read(adapter, f"/v4/events/{never}", secret),
                 await read(adapter, f"/v4/events/{request_id}", secret, "PATCH"),
                 await read(adapter, "/v4/events?limit=1", secret),
@@ -381,6 +384,7 @@ async def test_what_the_service_refuses_has_the_form_of_the_server_api(compat: C
         (403, "secret_api_key_not_found"),
         (400, "request_cannot_be_parsed"),
         (400, "request_cannot_be_parsed"),
+        (400, "request_cannot_be_parsed"),
         (404, "event_not_found"),
         (403, "feature_not_enabled"),
         (403, "feature_not_enabled"),
@@ -390,6 +394,33 @@ async def test_what_the_service_refuses_has_the_form_of_the_server_api(compat: C
     assert nothing.status_code == 404
     assert error(limited[-1]) == (429, "too_many_requests")
     assert int(limited[-1].headers["retry-after"]) > 0
+
+
+async def test_an_event_that_was_not_asked_for_is_none(compat: Compatible, tmp_path: Path):
+    """As of a cache that mistakes one for another."""
+    async with live_service(tmp_path) as live:
+        secret = live.issue("secret")[1]
+        request_id = (await identified(live))["request_id"]
+        event = (await live.client.get(f"/api/v1/events/{request_id}", headers={"x-api-key": secret})).content
+
+    class Cache(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(event)))
+            self.end_headers()
+            self.wfile.write(event)
+
+        def log_request(self, code: object = "-", size: object = "-") -> None:
+            """Nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Cache) as cache:
+        Thread(target=cache.serve_forever, daemon=True).start()
+        with adapting(compat, f"http://127.0.0.1:{cache.server_port}") as adapter:
+            asked = await read(adapter, f"/v4/events/{request_id}", secret)
+            other = await read(adapter, "/v4/events/019b76da-a800-7000-8000-000000000000", secret)
+        cache.shutdown()
+    assert asked.json()["event_id"] == request_id
+    assert error(other) == (500, "failed")
 
 
 async def test_a_rule_and_a_label_are_read_from_the_event(compat: Compatible, tmp_path: Path):

@@ -35,6 +35,12 @@ def test_every_operation_except_those_of_the_console_is_a_method_of_each_client(
         assert re.search(rf"^  public \w+ {name}\(", java, re.MULTILINE)
 
 
+def test_only_identify_speaks_of_duplicates():
+    java = ROOT / "clients/java/src/main/java/svc/visitor/client/Operations.java"
+    for source in (ROOT / "clients" / "go" / "operations.go", java):
+        assert source.read_text().count("Of a duplicate") == 1
+
+
 @pytest.mark.parametrize(
     ("schema", "python", "typescript", "go", "java"),
     [

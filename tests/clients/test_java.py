@@ -4,13 +4,16 @@ the repository of `make clients`, against a running service.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.clients import connections
 from tests.clients.compiled import does_everything, in_lines
+from tests.clients.connections import Servers
 from tests.clients.hostility import CASES, DEADLINE_MS, TIMEOUT_MS, agrees
 from tests.clients.hostility import in_lines as told_in_lines
 from tests.clients.vectors import FOLDER, cases
@@ -56,6 +59,14 @@ def test_the_java_client_survives_each_behavior(classes: Path, hostile_service: 
     agrees(hostile_service, "java", told_in_lines(java(classes, "svc.visitor.client.Hostile", *given)))
 
 
+def test_the_java_client_says_whether_a_request_was_sent(classes: Path, tmp_path: Path):
+    servers = Servers(tmp_path)
+    with servers.serving() as places:
+        given = (str(connections.TIMEOUT_MS), *(part for one in places.items() for part in one))
+        told = java(classes, *servers.java_trust(), "svc.visitor.client.Connections", *given)
+        connections.agrees(places, connections.in_lines(told))
+
+
 async def test_a_program_does_with_the_library_what_other_languages_do(tmp_path: Path):
     reason = missing()
     if reason is not None:
@@ -69,7 +80,8 @@ async def test_a_program_does_with_the_library_what_other_languages_do(tmp_path:
     await does_everything(command, tmp_path, tmp_path, written=in_lines)
     names = {path.name.removeprefix(f"{ARTIFACT}-{version()}") for path in place.iterdir()}
     ends = {".jar", "-sources.jar", "-javadoc.jar", ".pom"}
-    assert names == ends | {f"{end}.sha256" for end in ends}
+    assert names == ends | {f"{end}.{name}" for end in ends for name in ("sha1", "sha256")}
+    assert hashlib.sha1(jar.read_bytes()).hexdigest() == (place / f"{jar.name}.sha1").read_text()
 
 
 @pytest.mark.long

@@ -49,11 +49,12 @@ export function createEventsHandler(options: EventsOptions): EventsHandler {
 async function read(options: EventsOptions, id: string, authorization: string | undefined, rulesetId: string | undefined): Promise<Answer> {
   const key = /^Bearer +([!-~]+)$/i.exec(authorization ?? "")?.[1];
   if (key === undefined) return fault(403, "secret_api_key_required", "secret key in the authorization header is missing");
-  if (!/^[0-9a-f-]{36}$/i.test(id)) return fault(400, "request_cannot_be_parsed", "no event id of this service");
+  // One spelling alone: whoever stores the ids that were used would not know another one.
+  if (!/^[0-9a-f-]{36}$/.test(id)) return fault(400, "request_cannot_be_parsed", "no event id of this service");
   const found = await ask(options, `events/${id}`, key);
   if ("status" in found) return found;
   const event = found.body as unknown as SvcEvent;
-  if (typeof event.request_id !== "string" || typeof event.sdk_platform !== "string") return FAILED; // of something else at this address
+  if (event.request_id !== id || typeof event.sdk_platform !== "string") return FAILED; // of something else at this address
   const { firstSeen = false, velocity = false } = options;
   let firstSeenAt: string | undefined;
   if (firstSeen && event.identifiable) {

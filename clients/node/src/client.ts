@@ -4,6 +4,7 @@ import type { Call } from "./call.js";
 import {
   type Action, type Checked, type CheckedVerdict, concluded, isRequestId, mayCount, problemsWith,
 } from "./checks.js";
+import { type Departure, noting } from "./departures.js";
 import { ApiError, UnreachableError, unexpected } from "./errors.js";
 import { fieldsOf, parsed } from "./json.js";
 import { Operations } from "./operations.js";
@@ -36,7 +37,7 @@ export interface Options {
 const NO_SUCH_EVENT = new Set(["event_not_found", "invalid_request_id"]);
 /** Of the body of a response, unpacked. */
 const MAX_BYTES = 16 * 2 ** 20;
-/** Codes of errors before there was a connection. */
+/** Codes of errors before there was a connection, of a `fetch` that does not tell. */
 const NOT_SENT = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT", "ENETUNREACH"]);
 
 /** Calls the service with one key. */
@@ -174,12 +175,14 @@ export class Client extends Operations {
     if (call.body !== undefined) headers["content-type"] = "application/json";
     const body = call.body === undefined ? null : JSON.stringify(call.body);
     let response: Response, content: Uint8Array | null;
+    const departure = { isTold: false, wasSent: false };
     try {
       const signal = AbortSignal.timeout(Math.ceil(limitMs));
-      response = await fetch(url, { method: call.method, headers, body, signal, redirect: "manual" });
+      const { method } = call;
+      response = await noting(departure, () => fetch(url, { method, headers, body, signal, redirect: "manual" }));
       content = await contentOf(response);
     } catch (error) {
-      throw failureOf(error, url.origin);
+      throw failureOf(error, url.origin, departure);
     }
     return read(response, content);
   }
@@ -269,12 +272,14 @@ function codeOf(error: unknown): string {
 }
 
 /** `fetch` rejects with `TypeError` for the network and `DOMException` for the timeout; anything else is a mistake. */
-function failureOf(error: unknown, origin: string): unknown {
-  const because = (reason: string): string => `no response from ${origin}: ${reason}`;
-  if (error instanceof DOMException) return new UnreachableError(because(error.message), true, error);
+function failureOf(error: unknown, origin: string, { isTold, wasSent }: Departure): unknown {
+  const lost = (reason: string, isLikely: boolean): UnreachableError => (
+    new UnreachableError(`no response from ${origin}: ${reason}`, isTold ? wasSent : isLikely, error)
+  );
+  if (error instanceof DOMException) return lost(error.message, true);
   if (!isTypeError(error) || error.cause === undefined) return error;
   const cause = error.cause as { message?: string };
-  return new UnreachableError(because(cause.message ?? error.message), !NOT_SENT.has(codeOf(error)), error);
+  return lost(cause.message ?? error.message, !NOT_SENT.has(codeOf(error)));
 }
 
 /** By its name: in Jest, `fetch` has another `TypeError` than this module. */

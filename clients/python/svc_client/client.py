@@ -381,7 +381,7 @@ class AsyncClient(AsyncOperations):
             await anyio.sleep(wait_s)
 
     async def _attempt(self, call: Call, limit_s: float) -> Any:
-        was_sent = True
+        was_sent = self._connections.are_given  # whose transport may follow no trace
 
         async def note(event: str, _: object) -> None:
             nonlocal was_sent

@@ -45,7 +45,7 @@ class LoopConnections:
     """Of a client under asyncio or trio."""
 
     def __init__(self, given: httpx.AsyncClient | None) -> None:
-        self._given = given
+        self._given, self.are_given = given, given is not None
         self._tls = httpx.create_ssl_context() if given is None else True
         self._own = threading.local()  # a thread runs one event loop at a time
 

@@ -19,7 +19,7 @@ from svc_client.json_text import parsed
 from svc_client.types import DetailBody
 
 BASE = "/api/v1"
-NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
 
 
 def _user_agent() -> str:
@@ -192,7 +192,10 @@ def _is_detail(detail: Any) -> bool:
 
 def failure_of(error: httpx.RequestError, url: httpx.URL) -> UnreachableError:
     """What an error of the transport means for a call."""
-    return unreachable(url, f"{type(error).__name__}: {error}", was_sent=not isinstance(error, NOT_SENT))
+    said: BaseException = error
+    while str(said) == "" and (cause := said.__cause__ or said.__context__) is not None:
+        said = cause  # under trio, of TLS, the only one that says why
+    return unreachable(url, f"{type(error).__name__}: {said}", was_sent=not isinstance(error, NOT_SENT))
 
 
 def unreachable(url: httpx.URL, reason: str, *, was_sent: bool) -> UnreachableError:

@@ -1,12 +1,9 @@
 package svc.visitor.client;
 
-import java.net.ConnectException;
 import java.net.URI;
 import java.net.URISyntaxException;
 import java.net.http.HttpClient;
-import java.net.http.HttpConnectTimeoutException;
 import java.net.http.HttpRequest;
-import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.time.Instant;
@@ -24,6 +21,7 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Predicate;
+import javax.net.ssl.SSLHandshakeException;
 import svc.visitor.client.Types.ChangesAnswer;
 import svc.visitor.client.Types.EventBody;
 import svc.visitor.client.Types.EventDetailBody;
@@ -38,6 +36,10 @@ public final class Client extends Operations {
 
   private static final String BASE = "/api/v1";
   private static final double FEED_WAIT_MS = 1_000;
+
+  /** Of the feed and of changes, where the caller gives none. */
+  private static final int PAGE_LIMIT = 200;
+
   private static final Duration DEADLINE = Duration.ofSeconds(15);
 
   /** Of the body of a response. */
@@ -173,6 +175,7 @@ public final class Client extends Operations {
     Feed(ListEventsQuery query, boolean follow) {
       follows = follow;
       next = new ListEventsQuery(query).order("oldest");
+      if (next.get("limit") == null) next.limit(PAGE_LIMIT);
     }
 
     @Override
@@ -209,6 +212,7 @@ public final class Client extends Operations {
     Changes(ListChangesQuery query, boolean follow) {
       follows = follow;
       next = new ListChangesQuery(query);
+      if (next.get("limit") == null) next.limit(PAGE_LIMIT);
     }
 
     @Override
@@ -288,31 +292,40 @@ public final class Client extends Operations {
   }
 
   private Map<String, Object> attempt(Call call, long limitNs) {
+    NotedBody body = new NotedBody(call.body == null ? "" : Json.write(call.body));
     CompletableFuture<HttpResponse<byte[]>> sent =
-        http.sendAsync(request(call, Duration.ofNanos(limitNs)), head -> new LimitedBody(MAX_BYTES));
+        http.sendAsync(request(call, body, Duration.ofNanos(limitNs)), head -> new LimitedBody(MAX_BYTES));
     try {
       return read(sent.get(limitNs, TimeUnit.NANOSECONDS));
     } catch (ExecutionException error) {
-      throw unreachable(error.getCause());
+      throw unreachable(error.getCause(), body);
     } catch (TimeoutException late) {
       sent.cancel(true);
-      throw unreachable(late);
+      throw unreachable(late, body);
     } catch (InterruptedException interrupted) {
       sent.cancel(true);
       Thread.currentThread().interrupt();
-      throw unreachable(interrupted);
+      throw unreachable(interrupted, body);
     }
   }
 
-  private UnreachableException unreachable(Throwable cause) {
-    boolean isUnsent = cause instanceof ConnectException || cause instanceof HttpConnectTimeoutException;
+  private UnreachableException unreachable(Throwable cause, NotedBody body) {
     URI address = URI.create(baseUrl);
     String origin = address.getScheme() + "://" + address.getRawAuthority();
-    String reason = cause.getClass().getSimpleName() + (cause.getMessage() == null ? "" : ": " + cause.getMessage());
-    return new UnreachableException("no response from " + origin + ": " + reason, !isUnsent, cause);
+    // An alert may be about a certificate, which TLS 1.3 sends together with the request.
+    boolean isHandshake = cause instanceof SSLHandshakeException && !reasonOf(cause).contains("Received fatal alert");
+    return new UnreachableException(
+        "no response from " + origin + ": " + reasonOf(cause), body.wasAsked() && !isHandshake, cause);
   }
 
-  private HttpRequest request(Call call, Duration limit) {
+  /** The names of an exception and of its causes, up to the first that says more. */
+  private static String reasonOf(Throwable cause) {
+    String name = cause.getClass().getSimpleName();
+    if (cause.getMessage() != null) return name + ": " + cause.getMessage();
+    return cause.getCause() == null ? name : name + ": " + reasonOf(cause.getCause());
+  }
+
+  private HttpRequest request(Call call, NotedBody body, Duration limit) {
     StringJoiner query = new StringJoiner("&");
     call.query.forEach((name, value) -> query.add(Call.escaped(name) + "=" + Call.escaped(value)));
     String end = query.length() == 0 ? "" : "?" + query;
@@ -321,9 +334,7 @@ public final class Client extends Operations {
             .timeout(limit)
             .header("user-agent", "svc-client-java/" + VERSION)
             .header("x-api-key", apiKey)
-            .method(
-                call.method,
-                call.body == null ? BodyPublishers.noBody() : BodyPublishers.ofString(Json.write(call.body)));
+            .method(call.method, body);
     if (call.body != null) request.header("content-type", "application/json");
     call.headers.forEach((name, value) -> request.header(name, Call.printable(value)));
     return request.build();

@@ -108,8 +108,6 @@ public abstract class Operations {
    * left out stay, {@code null} removes one; the last writer wins. The event keeps its visitor, velocity, signals,
    * score and price, and no webhook is sent; the counts of the account and the visitor follow. A label may be set for
    * 400 days: of an event that is not readable any more the label alone, which is then the response.
-   *
-   * <p>Of a duplicate, the request id and {@code duplicate} may be all that is set.
    */
   public EventDetailBody updateEvent(String requestId, UpdateEventBody body) {
     return new EventDetailBody(send(new Call("PATCH", "/events/{}", requestId).body(body)));

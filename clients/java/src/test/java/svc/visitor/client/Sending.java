@@ -21,6 +21,8 @@ import java.util.concurrent.Executors;
 import svc.visitor.client.Types.EventDetailBody;
 import svc.visitor.client.Types.IdentifyBody;
 import svc.visitor.client.Types.IdentifyHeaders;
+import svc.visitor.client.Types.ListChangesQuery;
+import svc.visitor.client.Types.ListEventsQuery;
 import svc.visitor.client.Types.UpdateEventBody;
 
 /** What the library sends over loopback, and what it makes of the responses: {@code java Sending} prints what differs. */
@@ -105,6 +107,7 @@ final class Sending {
     lateBodies();
     keys();
     identifiers();
+    pages();
     bodies();
     addresses();
     json();
@@ -255,6 +258,20 @@ final class Sending {
       client.listAccountNotes("{}", "a/../b?c=d#e 1");
       String path = "/api/v1/management/organizations/%7B%7D/accounts/a%2F..%2Fb%3Fc%3Dd%23e%201/notes";
       same("path", server.seen.get(0).getRequestURI().toString(), path);
+    }
+  }
+
+  private static void pages() throws IOException {
+    String page = "{\"rows\":[],\"changes\":[],\"next_cursor\":\"c\",\"has_more\":false}";
+    try (Server server = new Server((exchange, number) -> send(exchange, 200, page))) {
+      Client client = server.client();
+      client.iterateFeed(new ListEventsQuery(), false).iterator().next();
+      client.iterateFeed(new ListEventsQuery().limit(7), false).iterator().next();
+      client.iterateChanges(new ListChangesQuery(), false).iterator().next();
+      client.iterateChanges(new ListChangesQuery().limit(7), false).iterator().next();
+      List<String> limits = new ArrayList<>();
+      for (HttpExchange one : server.seen) limits.add(one.getRequestURI().getQuery().replaceFirst(".*limit=([0-9]+).*", "$1"));
+      same("limits of pages", limits, List.of("200", "7", "200", "7"));
     }
   }
 

@@ -16,14 +16,16 @@ import pytest
 import trio
 
 from svc.features.feed.feed import HOLD_MS
-from svc.features.retention.sweeper import Progress, sweep
+from svc.features.retention.sweeper import Progress, finish_interrupted, sweep
 from svc.identify.indexing import indexer
-from svc.identify.tables import DEFERRED_REPORTS, DOCUMENTS, EVENT_TAIL, EVENTS
+from svc.identify.tables import ACCOUNT_ERASURES, DEFERRED_REPORTS, DOCUMENTS, ERASURES, EVENT_TAIL, EVENTS
+from svc.identify.velocity.counts import account_digest
 from svc.kernel.access.tables import AUDIT
 from svc.kernel.store.schema.table import Table
 from svc.kernel.values.ids import DAY_MS, made_at_ms
 from svc.kernel.values.timestamps import timestamp
 from svc.world import World
+from tests.spec.automation import Automation
 from tests.spec.commands import Ran, run_beside
 from tests.spec.console import Console
 from tests.spec.responses import assert_error, visit
@@ -358,3 +360,55 @@ async def test_retention_goes_on_past_events_that_cannot_be_read(live: Live):
     assert left == made[10:50]
     assert progress.statistics().deleted["events"] == 30
     assert progress.statistics().failed == {"events": 1}
+
+
+async def assert_resumed(live: Live, table: Table[Any], subject: object, value: object):
+    """Retention ends an erasure that was interrupted just before its end, and reports one event."""
+    store, number, progress = live.found.store, live.organization.number, Progress(live.clock.now_ms)
+    store.write_one_now(lambda transaction: transaction.put(table, (number, subject), value))
+    await finish_interrupted(store, progress, live.clock.now_ms)
+    with store.read() as snapshot:
+        assert snapshot.count(table) == 0
+    assert progress.corrupt.found == {"retention of erasure": 1}
+
+
+@pytest.mark.slow
+async def test_erasures_end_and_name_the_events_that_cannot_be_read(recent: Live):
+    live, admin = recent, Automation(recent)
+    _, public = live.issue(environment=HERE)
+    _, secret = live.issue("secret", environment=HERE)
+    org = live.organization.id
+    sent = [(await visit(live, public, report(1), account_id="mallory")).json() for _ in range(3)]
+    lost, visitor_id = sent[1]["request_id"], sent[0]["visitor_id"]
+    where = f"event {lost}, which cannot be read: `svc store quarantine`"
+    with corrupt(live, EVENTS, lost):
+        moved = await live.client.patch(
+            f"{EVENTS_PATH}/{sent[0]['request_id']}", json={"account_id": "alice"}, headers={"x-api-key": secret}
+        )
+        assert moved.status_code == 200, "another event of its account is nothing to it"
+        erased = json.loads((await svc(live, "account", "erase", org, "mallory", "--yes", "--json")).out)
+        assert erased["remains_in"] == [where]
+        rows = await pages(live, secret, limit=10)
+        assert [row.get("account_id") for row in rows] == [None, None, "alice"]
+        assert (await admin("DELETE", f"/visitors/{visitor_id}")).status_code == 204
+        assert await pages(live, secret, limit=10) == [unreadable(lost)]
+        erased = json.loads((await svc(live, "visitor", "erase", org, visitor_id, "--yes", "--json")).out)
+        assert erased["remains_in"] == [where]
+        assert live.service.services.corrupt.found["eraseVisitor"] == 1
+        await assert_resumed(live, ACCOUNT_ERASURES, account_digest(live.organization.number, "mallory"), b"mallory")
+        await assert_resumed(live, ERASURES, visitor_id.encode(), 0)
+        await svc(live, "store", "quarantine", lost)
+    assert await pages(live, secret, limit=10) == []
+    assert (await admin("DELETE", f"/visitors/{visitor_id}")).status_code == 404
+    assert json.loads((await svc(live, "check", "--json")).out)["ok"]
+
+
+@pytest.mark.slow(0.3)
+async def test_reports_are_dropped_past_an_event_that_cannot_be_read(recent: Live):
+    live, made = recent, await populated(recent)
+    with corrupt(live, EVENTS, made[1]):
+        await svc(live, "org", "drop-documents", live.organization.id, "--yes")
+        with live.found.store.read() as snapshot:
+            assert snapshot.count(DOCUMENTS) == 0
+        await svc(live, "store", "quarantine", made[1])
+    assert json.loads((await svc(live, "check", "--json")).out)["ok"]

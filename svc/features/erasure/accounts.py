@@ -24,7 +24,7 @@ from svc.features.erasure.texts import begin_texts, continue_texts
 from svc.identify.events.listing import Filters
 from svc.identify.index.digests import wanted
 from svc.identify.index.queries import Scope, Search
-from svc.identify.queries.events import rewrite_event
+from svc.identify.queries.events import event_if_readable, rewrite_event
 from svc.identify.queries.velocity import event_subjects, is_counted
 from svc.identify.recording.velocity import forget_account
 from svc.identify.tables import ACCOUNT_ERASURES, ACCOUNTS, EVENTS, VISITOR_IDS
@@ -77,9 +77,9 @@ def continue_account_erasure(transaction: Transaction, number: int, digest: int,
     return begin_texts(transaction, number, "account", account_id)
 
 
-def pending_account_erasures(snapshot: Snapshot, number: int) -> list[int]:
-    """Return the digests of the accounts whose erasure has begun and has not ended."""
-    return [digest for _, digest in snapshot.scan_keys(ACCOUNT_ERASURES, (number,), (number + 1,))]
+def pending_account_erasures(snapshot: Snapshot, number: int) -> list[tuple[int, str]]:
+    """Return digest and id of the accounts whose erasure has begun and has not ended."""
+    return [(digest, raw.decode()) for (_, digest), raw in snapshot.scan(ACCOUNT_ERASURES, number)]
 
 
 def _purge_account(transaction: Transaction, number: int, account_id: str, digest: int) -> None:
@@ -113,6 +113,6 @@ def _events_of(snapshot: Snapshot, number: int, account_id: str) -> Iterator[byt
     filters = Filters(account_id=account_id)
     for environment in range(len(ENVIRONMENTS)):
         for _, request_id in Search(snapshot, Scope(number, environment), wanted(filters)):
-            event = snapshot.get(EVENTS, number, request_id)
+            event = event_if_readable(snapshot, number, request_id)
             if event is not None and filters.matches(event):
                 yield request_id

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from svc.features.erasure.accounts import continue_account_erasure, erase_account
+from svc.features.erasure.texts import unreadable_events
 from svc.features.erasure.visitors import continue_erasure, erase_visitor
 from svc.features.events.console_bodies import (
     VisitBody,
@@ -43,6 +44,7 @@ from svc.identify.events.listing import (
     next_cursor,
 )
 from svc.identify.matching import Visitor
+from svc.identify.model import Subject
 from svc.identify.queries import events
 from svc.identify.queries import visitors as visitor_views
 from svc.identify.queries.events import EventMatch
@@ -81,7 +83,7 @@ async def erase_wholly(
         return unless(transaction) or erase_visitor(transaction, number, visitor_id, call.at_ms)
 
     go_on = partial(continue_erasure, number=number, raw_id=visitor_id.encode(), now_ms=call.at_ms)
-    return await delete_in_steps(services, call, begin, go_on)
+    return await _erased(services, call, "visitor", visitor_id, begin, go_on)
 
 
 async def erase_an_account(services: Services, call: Call) -> Refusal | None:
@@ -94,7 +96,24 @@ async def erase_an_account(services: Services, call: Call) -> Refusal | None:
     begin = partial(erase_account, number=number, account_id=account_id, now_ms=call.at_ms)
     digest = account_digest(number, account_id)
     go_on = partial(continue_account_erasure, number=number, digest=digest, now_ms=call.at_ms)
-    return await delete_in_steps(services, call, begin, go_on)
+    return await _erased(services, call, "account", account_id, begin, go_on)
+
+
+async def _erased(
+    services: Services,
+    call: Call,
+    subject: Subject,
+    subject_id: str,
+    begin: Callable[[Transaction], Refusal | bool],
+    go_on: Callable[[Transaction], bool],
+) -> Refusal | None:
+    """Erase step by step, as `delete_in_steps` does, and report the events that cannot be read (decisions 17.5)."""
+    refused = await delete_in_steps(services, call, begin, go_on)
+    if refused is None:
+        number = call.organization.number
+        for error in await services.store.query(lambda of: list(unreadable_events(of, number, subject, subject_id))):
+            services.corrupt.note(call.route.operation_id, number, error)
+    return refused
 
 
 EVENTS_SHOWN = 50
@@ -337,7 +356,10 @@ ROUTES: tuple[Route, ...] = (
         path=ORGANIZATION + "/visitors/{visitor_id}",
         tag="Management: visitors",
         summary="Erase a visitor",
-        description="With its events, their submissions and deferred reports, for good.",
+        description=(
+            "With its events, their submissions and deferred reports, for good. Events that cannot be read stay until "
+            "the operator takes them out; rules, webhooks and names of lists stay as they are, whatever they name."
+        ),
         handler=erase,
         kinds=("management",),
         needs="administer",
@@ -350,7 +372,10 @@ ROUTES: tuple[Route, ...] = (
         path=ORGANIZATION + "/accounts/{account_id}",
         tag="Management: visitors",
         summary="Erase an account",
-        description="Its id leaves events, counts, lists, notes and queued webhooks, for good. The events stay.",
+        description=(
+            "Its id leaves events, counts, lists, notes and queued webhooks, for good. The events stay; so do rules, "
+            "webhooks, names of lists and events that cannot be read, whatever they name."
+        ),
         handler=erase_an_account,
         kinds=("management",),
         needs="administer",

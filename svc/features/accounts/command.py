@@ -11,6 +11,7 @@ from svc.command.operation import Operation, OrganizationGroup
 from svc.command.output import ShownTable, confirmed, show_json, yes_option
 from svc.features.erasure.texts import remaining
 from svc.features.events.source import environment_option
+from svc.features.exports.command import export_account
 from svc.identify.velocity.counts import WINDOWS
 from svc.kernel.values.fields import Environment
 
@@ -20,7 +21,10 @@ _SPAN = ("first_seen_at", "last_seen_at")
 
 @click.group(cls=OrganizationGroup)
 def account() -> None:
-    """Show, list and erase accounts of an organization's own customers."""
+    """Show, list, export and erase accounts of an organization's own customers."""
+
+
+account.add_command(export_account, "export")
 
 
 @account.command(reads=True, epilog=examples("svc account show ORG user-8271 --environment staging"))

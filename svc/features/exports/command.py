@@ -329,7 +329,7 @@ def _export_subject(
     output: Path | None,
 ) -> None:
     if form != "json":
-        filters = Filters(**{f"{subject}_id": subject_id})
+        filters = Filters(visitor_id=subject_id) if subject == "visitor" else Filters(account_id=subject_id)
         _export(operation, events_wanted(environment, since_ms, until_ms, filters), form, output)
         return
     context = click.get_current_context()

@@ -18,9 +18,20 @@ import trio
 from svc.features.feed.feed import HOLD_MS
 from svc.features.retention.sweeper import Progress, finish_interrupted, sweep
 from svc.identify.indexing import indexer
-from svc.identify.tables import ACCOUNT_ERASURES, DEFERRED_REPORTS, DOCUMENTS, ERASURES, EVENT_TAIL, EVENTS
+from svc.identify.tables import (
+    ACCOUNT_ERASURES,
+    ACCOUNTS,
+    DEFERRED_REPORTS,
+    DOCUMENTS,
+    ERASURES,
+    EVENT_TAIL,
+    EVENTS,
+    IDEMPOTENCY,
+    VISITORS,
+)
 from svc.identify.velocity.counts import account_digest
 from svc.kernel.access.tables import AUDIT
+from svc.kernel.store.engine import KeyRange
 from svc.kernel.store.schema.table import Table
 from svc.kernel.values.ids import DAY_MS, made_at_ms
 from svc.kernel.values.timestamps import timestamp
@@ -28,7 +39,7 @@ from svc.world import World
 from tests.spec.automation import Automation
 from tests.spec.commands import Ran, run_beside
 from tests.spec.console import Console
-from tests.spec.responses import assert_error, visit
+from tests.spec.responses import BROWSER, assert_error, visit
 from tests.spec.test_events import EVENTS as EVENTS_PATH
 from tests.spec.test_events import get, secret_key, visits
 from tests.spec.test_supplement import send
@@ -412,3 +423,33 @@ async def test_reports_are_dropped_past_an_event_that_cannot_be_read(recent: Liv
             assert snapshot.count(DOCUMENTS) == 0
         await svc(live, "store", "quarantine", made[1])
     assert json.loads((await svc(live, "check", "--json")).out)["ok"]
+
+
+@pytest.mark.parametrize("table", [VISITORS, IDEMPOTENCY, ACCOUNTS], ids=lambda table: table.name)
+@pytest.mark.slow(0.5)
+async def test_retention_goes_on_past_other_rows_that_cannot_be_read(live: Live, table: Table[Any]):
+    """Decisions 17.5: one visitor's record would keep all visitors of its organization for good."""
+    public, store = live.issue(environment=HERE)[1], live.found.store
+    for device in range(6):
+        await live.identify(
+            public, report(device), headers=BROWSER | {"idempotency-key": str(device)}, account_id=f"account-{device}"
+        )
+    with closing(store.engine.read()) as reader:
+        rows = list(reader.range(KeyRange(table.name)))
+    key, raw = rows[2]
+    assert len(rows) == 6
+    store.engine.write(lambda writer: writer.put(table.name, key, flipped(raw)))
+    live.clock.now_ms += 500 * DAY_MS
+    progress = Progress(live.clock.now_ms)
+    for _ in range(2):  # visitors go in the pass after that of their events
+        await sweep(store, live.clock.now_ms, 365, progress, with_passes=True)
+        live.clock.now_ms += 100 * DAY_MS
+    with store.read() as snapshot:
+        assert [table.key.pack(*left) for left, _ in snapshot.scan_past_corruption(table, (1,), (2,))] == [key]
+    assert table.name in progress.statistics().failed
+    assert progress.corrupt.found[f"retention of {table.name}"] > 0
+    store.engine.write(lambda writer: writer.put(table.name, key, raw))
+    live.clock.now_ms += 100 * DAY_MS
+    await sweep(store, live.clock.now_ms, 365, progress, with_passes=True)
+    with store.read() as snapshot:
+        assert snapshot.count(table) == 0, "once it is mended, it goes too"

@@ -237,6 +237,9 @@ async def _do(store: Store, progress: Progress, number: int, task: CleanupTask) 
             return
         deleted, resume = deleted + step.deleted, step.resume
         progress.deleted[task.name] += step.deleted
+        if step.corrupt is not None:
+            progress.corrupt.note(f"retention of {task.name}", number, step.corrupt)
+            progress.failed[task.name] += 1
     if deleted:
         log.info("deleted expired rows", organization=number, table=task.name, rows=deleted)
 

@@ -88,18 +88,21 @@ def corrupt(live: Live, table: Table[Any], *request_ids: str) -> Generator[list[
     engine.write(lambda writer: writer.put_many(table.name, sorted(left)))
 
 
+@pytest.mark.parametrize("subject", ["visitor", "account"])
 @pytest.mark.slow
-async def test_the_export_of_a_visitor_goes_on_past_a_corrupt_event(tmp_path: Path):
+async def test_the_export_of_a_subject_goes_on_past_a_corrupt_event(tmp_path: Path, subject: str):
     async with live_service(tmp_path / "data") as live:
         public = live.issue(environment=HERE)[1]
-        sent = [(await visit(live, public, report(1), tag=f"visit-{at}")).json() for at in range(3)]
-        command = ("visitor", "export", live.organization.id, sent[0]["visitor_id"], *live.options)
+        given = {"account_id": "mallory"}
+        sent = [(await visit(live, public, report(1), tag=f"visit-{at}", **given)).json() for at in range(3)]
+        subject_id = sent[0]["visitor_id"] if subject == "visitor" else "mallory"
+        command = (subject, "export", live.organization.id, subject_id, *live.options)
         whole = (await run_beside(*command)).json
         for table in (EVENTS, DOCUMENTS):
             with corrupt(live, table, sent[1]["request_id"]):
                 ran = await run_beside(*command)
             assert ran.err == "1 corrupt rows, which the document names; `svc check` says what to do.\n"
-            assert ran.json["visitor"] == whole["visitor"]
+            assert ran.json[subject] == whole[subject]
             first, damaged, last = ran.json["events"]
             assert [first, last] == [whole["events"][0], whole["events"][2]]
             assert damaged["request_id"] == sent[1]["request_id"]

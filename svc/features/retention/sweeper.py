@@ -216,7 +216,10 @@ async def _erase(store: Store, progress: Progress, number: int, step: Callable[[
 
 
 async def _note_unreadable(store: Store, progress: Progress, number: int, subject: Subject, subject_id: str) -> None:
-    for error in await store.query(lambda snapshot: list(unreadable_events(snapshot, number, subject, subject_id))):
+    def find(transaction: Transaction) -> list[CorruptionError]:
+        return list(unreadable_events(transaction, number, subject, subject_id))
+
+    for error in await _write(store, progress, number, "erasure", find) or ():
         progress.corrupt.note("retention of erasure", number, error)
 
 

@@ -14,7 +14,6 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from svc.features.erasure.accounts import continue_account_erasure, erase_account
-from svc.features.erasure.texts import unreadable_events
 from svc.features.erasure.visitors import continue_erasure, erase_visitor
 from svc.features.events.console_bodies import (
     VisitBody,
@@ -30,7 +29,7 @@ from svc.features.events.console_bodies import (
 from svc.features.events.routes import find_events
 from svc.http.callers.limits import Turn
 from svc.http.change import delete_in_steps
-from svc.http.listing import read_behind
+from svc.http.listing import note_unreadable, read_behind
 from svc.http.route import ORGANIZATION, Call, Route, Services, console_route
 from svc.identify.events.event_row import event_row
 from svc.identify.events.listing import (
@@ -107,15 +106,24 @@ async def _erased(
     begin: Callable[[Transaction], Refusal | bool],
     go_on: Callable[[Transaction], bool],
 ) -> Refusal | None:
-    """Erase step by step, as `delete_in_steps` does, and report the events that cannot be read (decisions 17.5)."""
+    """Erase step by step, as `delete_in_steps` does, and report the events that cannot be read (decisions 17.5): those
+    that the index has once the others are erased.
+    """
     refused = await delete_in_steps(services, call, begin, go_on)
-    if refused is None:
-        number = call.organization.number
-        for error in await services.store.query(lambda of: list(unreadable_events(of, number, subject, subject_id))):
-            services.corrupt.note(call.route.operation_id, number, error)
-    return refused
+    if refused is not None:
+        return refused
+    number = call.organization.number
+    filters = Filters(visitor_id=subject_id) if subject == "visitor" else Filters(account_id=subject_id)
+    listing = Listing(0, end_of_now(call.at_ms), filters, limit=UNREADABLE_NOTED)
+    scan = events.EventScan(number, ENVIRONMENTS, listing).events
+    left, _ = await read_behind(services, scan, listing.start, listing.limit, turn=call.turn, most=MOST_LOOKS)
+    note_unreadable(services, call.route.operation_id, number, left)
+    return None
 
 
+UNREADABLE_NOTED = 100
+MOST_LOOKS = 1_000_000
+"""At the index, behind an erasure, which has looked through it more than once."""
 EVENTS_SHOWN = 50
 EVENTS_LOOKED_AT = 200
 TAGS_SHOWN = 50

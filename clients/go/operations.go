@@ -137,8 +137,9 @@ func (c *Client) UpdateEvent(ctx context.Context, requestID string, body UpdateE
 // environment of the key, in the order in which they were stored, each once. `event` is the event as it is when
 // the page is read, and is left out once it is erased. Nothing comes behind a `next_cursor`, of which each page
 // has one: go on with it as `after`, and wait a second where `has_more` is false. A change comes about two seconds
-// after it was made, and is kept for as long as events are, from when it was made. That events grow too old is no
-// change. Cursors are not those of `GET /events`.
+// after it was made, and is kept for as long as events are, from when it was made: make a copy anew if its cursor
+// is older, since it has missed some, erasures too. That events grow too old is no change. Cursors are not those
+// of `GET /events`.
 func (c *Client) ListChanges(ctx context.Context, query ListChangesQuery) (*ChangesAnswer, error) {
 	var into ChangesAnswer
 	if err := c.Send(ctx, Call{
@@ -1244,7 +1245,9 @@ func (c *Client) RemoveMember(ctx context.Context, organizationID string, member
 
 // EraseVisitor: erase a visitor.
 //
-// With its events, their submissions and deferred reports, for good. Needs the role `admin`.
+// With its events, their submissions and deferred reports, for good. Events that cannot be read stay until the
+// operator takes them out; rules, webhooks and names of lists stay as they are, whatever they name. Needs the role
+// `admin`.
 func (c *Client) EraseVisitor(ctx context.Context, organizationID string, visitorID string) error {
 	return c.Send(ctx, Call{
 		Method:   http.MethodDelete,
@@ -1255,8 +1258,8 @@ func (c *Client) EraseVisitor(ctx context.Context, organizationID string, visito
 
 // EraseAccount: erase an account.
 //
-// Its id leaves events, counts, lists, notes and queued webhooks, for good. The events stay. Needs the role
-// `admin`.
+// Its id leaves events, counts, lists, notes and queued webhooks, for good. The events stay; so do rules,
+// webhooks, names of lists and events that cannot be read, whatever they name. Needs the role `admin`.
 func (c *Client) EraseAccount(ctx context.Context, organizationID string, accountID string) error {
 	return c.Send(ctx, Call{
 		Method:   http.MethodDelete,

@@ -11,16 +11,18 @@ from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager, closing
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import pytest
 
 from svc.features.erasure.organizations import continue_removal, remove_organization
+from svc.features.inspection.visitor_rows import SubjectRows
 from svc.features.retention.sweeper import sweep
 from svc.features.tables import TABLES
 from svc.identify.events.archive import inflate
 from svc.identify.tables import DEFERRED_REPORTS, DOCUMENTS
 from svc.kernel.store.engine import KeyRange
+from svc.kernel.store.reading import ReadOnlyStore
 from svc.kernel.store.schema.table import NotPersonal
 from tests.domain import apple_world
 from tests.features.house import House
@@ -45,6 +47,13 @@ account or a country, by a digest, until that leaves the windows (`forget_visito
 """
 SEGMENT = 64
 """Events of a segment of the index."""
+
+OF_OTHERS = {"visitors", "lists", "rule_proposals", "saved_views", "list_entries", "subject_notes", "reviews"}
+"""What an erased account is taken out of, and what its export leaves out: counts of its visitors and of lists, and what
+was written about others.
+"""
+WRITTEN = {"subject_notes", "reviews", "list_entries", "webhook_events"}
+"""Texts of people, which may name others."""
 
 Texts: TypeAlias = dict[tuple[str, bytes], bytes]
 
@@ -151,6 +160,33 @@ async def test_of_whoever_is_erased_nothing_is_left_in_any_table(tmp_path: Path)
         await sweep(live.found.store, live.clock.now_ms, 365, with_passes=True)
         left = {name: len(found) for name, found in rows(engine, number).items() if found and name in PERSONAL}
         assert {name: count for name, count in left.items() if count > OF_NOBODY.get(name, 0)} == {}
+
+
+@pytest.mark.slow(2)
+async def test_the_export_of_an_account_has_every_row_that_its_erasure_deletes_or_changes(tmp_path: Path):
+    receivers = Receivers(always(DOWN, 0))
+    async with service(tmp_path, receivers) as live:
+        house = House(live, live.organization, "annaxq")
+        await fill(house, receivers)
+        mine, other = house.names["account_2"], house.names["account_1"]
+        before, number = texts(live), house.organization.number
+        exported = SubjectRows(cast("ReadOnlyStore", live.found.store), number, "account", mine)
+        of_account = exported.of_subject()
+        of_events = [row for request_id in exported.request_ids for row in exported.of_event(request_id)]
+        found = {(row.table.name, row.key): row for row in (*of_account, *of_events)}
+        assert exported.corrupt == 0
+        await erase(house, "account", mine)
+        after = texts(live)
+        gone = {row for row in before if before[row] != after.get(row, b"")} - {
+            row for row in before if row[0] == "audit"
+        }
+        own = f'"account_id":"{mine}"'.encode()
+        left = {name for name, key in gone - found.keys() if name != "webhook_events" or own in before[name, key]}
+        assert left <= OF_OTHERS
+        assert {"accounts", "subject_notes", "reviews", "list_entries", "subject_labels", "events", "documents"} <= {
+            name for name, _ in found
+        }
+        assert not any(other in repr(row.value) for row in of_account if row.table.name not in WRITTEN)
 
 
 @pytest.mark.slow(2)

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from svc.features.checks.invariants import violations
-from svc.features.inspection.visitor_rows import VisitorRows
+from svc.features.inspection.visitor_rows import SubjectRows
 from svc.features.retention.sweeper import Progress, sweep
 from svc.features.rules.jobs import facts_now
 from svc.identify.tables import ACCOUNTS, EVENTS, VISITOR_IDS
@@ -627,8 +627,8 @@ async def test_a_visitor_is_erased_from_accounts_also_where_its_events_are_gone(
     def naming() -> int:
         return sum(record.of(visitor) is not None for record in records(live))
 
-    rows = VisitorRows(cast("Any", live.found.store), number, gone["visitor_id"])
-    kept = [row.value for row in rows.of_visitor() if row.table is ACCOUNTS]
+    rows = SubjectRows(cast("Any", live.found.store), number, "visitor", gone["visitor_id"])
+    kept = [row.value for row in rows.of_subject() if row.table is ACCOUNTS]
     assert [[known.visitor for known in record.visitors] for record in kept] == [[visitor], [visitor]]
     assert naming() == 2
     assert (await Automation(live)("DELETE", f"/visitors/{gone['visitor_id']}")).status_code == 204

@@ -22,7 +22,7 @@ from tests.support.process import finish
 pytestmark = pytest.mark.only_on("lmdb", "it opens no store")
 
 SHELL_ENDS = (">>", "|", ">")
-SAME_COMMAND = {"visitor export": ["export", "visitor"]}
+SAME_COMMAND = {f"{subject} export": ["export", subject] for subject in ("visitor", "account")}
 VERBS = {
     *("Add", "Check", "Compact", "Confirm", "Copy", "Count", "Create", "Delete", "Do", "Drop", "Erase", "Explain"),
     *("Export", "Fetch", "Follow", "Give", "Go", "Import", "Include", "Invite", "Issue", "Keep", "Label", "Let"),

@@ -17,8 +17,10 @@ from svc.features.webhooks.tables import WEBHOOK_EVENTS
 from svc.kernel.store.steps import STEP_LOOKS
 from svc.kernel.tenants.billing import OVERDUE_MS, Settlement, Usage
 from svc.kernel.tenants.jobs import add_credit
+from svc.kernel.tenants.queries import balance
 from svc.kernel.tenants.tables import BILLING_CHANGES, ORGANIZATIONS, SETTLEMENTS
 from svc.kernel.values.ids import DAY_MS
+from tests.spec.console import Console
 from tests.spec.responses import TOO_LITTLE, assert_error, visit
 from tests.support.live import Live, report
 from tests.support.worlds import EPOCH_MS
@@ -237,3 +239,43 @@ def status(live: Live) -> tuple[str, str | None]:
         organization = snapshot.get(ORGANIZATIONS, live.organization.number)
     assert organization is not None
     return organization.billing_status, organization.blocked_reason
+
+
+@pytest.mark.slow(0.2)
+async def test_until_a_day_is_settled_the_bill_has_it_beside_today(live: Live):
+    """Settled days, the one that has ended and today add up to what the balance lost, before and after each midnight,
+    whether the new day has begun with an identification, with a credit or not at all.
+    """
+    number, public = live.organization.number, live.issue(environment="production")[1]
+    console = Console(live, "developer")
+    with live.found.store.read() as snapshot:
+        given = balance(snapshot, number)
+    shown: list[list[tuple[str, int, int, bool]]] = []
+
+    async def look() -> None:
+        nonlocal given
+        body = await console.seen("/billing")
+        assert sum(day["amount_micros"] for day in (body["today"], *body["days"])) == given - body["balance_micros"]
+        days = [(day["date"], day["identifications"], day["balance_micros"], day["is_settled"]) for day in body["days"]]
+        shown.append(days)
+
+    for began in ("nothing", "credit", "identification"):
+        await visit(live, public)
+        await visit(live, public, TOO_LITTLE)
+        live.clock.now_ms = (live.clock.now_ms // DAY_MS + 1) * DAY_MS + 60_000
+        if began == "credit":
+            credit = partial(
+                add_credit, number=number, entry_id=live.world.request_id(live.clock.now_ms), micros=1, note=""
+            )
+            live.found.store.write_now([partial(credit, now_ms=live.clock.now_ms)])
+            given += 1
+        if began == "identification":
+            await visit(live, public)
+        await look()
+        live.clock.now_ms += 5 * 60_000
+        await settle_all(live.found.store, live.world, live.service.relay.due)
+        await look()
+    assert [day[1] for day in shown[-1]] == [2, 2, 2]
+    for before, after in zip(shown[::2], shown[1::2], strict=True):
+        assert [day[3] for day in before] == [False] + [True] * (len(before) - 1)
+        assert after == [(*day[:3], True) for day in before], "settling changes no figure"

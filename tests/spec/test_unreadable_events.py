@@ -16,17 +16,30 @@ import pytest
 import trio
 
 from svc.features.feed.feed import HOLD_MS
-from svc.features.retention.sweeper import Progress, sweep
+from svc.features.retention.sweeper import Progress, finish_interrupted, sweep
 from svc.identify.indexing import indexer
-from svc.identify.tables import DEFERRED_REPORTS, DOCUMENTS, EVENT_TAIL, EVENTS
+from svc.identify.tables import (
+    ACCOUNT_ERASURES,
+    ACCOUNTS,
+    DEFERRED_REPORTS,
+    DOCUMENTS,
+    ERASURES,
+    EVENT_TAIL,
+    EVENTS,
+    IDEMPOTENCY,
+    VISITORS,
+)
+from svc.identify.velocity.counts import account_digest
 from svc.kernel.access.tables import AUDIT
+from svc.kernel.store.engine import KeyRange
 from svc.kernel.store.schema.table import Table
 from svc.kernel.values.ids import DAY_MS, made_at_ms
 from svc.kernel.values.timestamps import timestamp
 from svc.world import World
+from tests.spec.automation import Automation
 from tests.spec.commands import Ran, run_beside
 from tests.spec.console import Console
-from tests.spec.responses import assert_error, visit
+from tests.spec.responses import BROWSER, assert_error, visit
 from tests.spec.test_events import EVENTS as EVENTS_PATH
 from tests.spec.test_events import get, secret_key, visits
 from tests.spec.test_supplement import send
@@ -75,18 +88,21 @@ def corrupt(live: Live, table: Table[Any], *request_ids: str) -> Generator[list[
     engine.write(lambda writer: writer.put_many(table.name, sorted(left)))
 
 
+@pytest.mark.parametrize("subject", ["visitor", "account"])
 @pytest.mark.slow
-async def test_the_export_of_a_visitor_goes_on_past_a_corrupt_event(tmp_path: Path):
+async def test_the_export_of_a_subject_goes_on_past_a_corrupt_event(tmp_path: Path, subject: str):
     async with live_service(tmp_path / "data") as live:
         public = live.issue(environment=HERE)[1]
-        sent = [(await visit(live, public, report(1), tag=f"visit-{at}")).json() for at in range(3)]
-        command = ("visitor", "export", live.organization.id, sent[0]["visitor_id"], *live.options)
+        given = {"account_id": "mallory"}
+        sent = [(await visit(live, public, report(1), tag=f"visit-{at}", **given)).json() for at in range(3)]
+        subject_id = sent[0]["visitor_id"] if subject == "visitor" else "mallory"
+        command = (subject, "export", live.organization.id, subject_id, *live.options)
         whole = (await run_beside(*command)).json
         for table in (EVENTS, DOCUMENTS):
             with corrupt(live, table, sent[1]["request_id"]):
                 ran = await run_beside(*command)
             assert ran.err == "1 corrupt rows, which the document names; `svc check` says what to do.\n"
-            assert ran.json["visitor"] == whole["visitor"]
+            assert ran.json[subject] == whole[subject]
             first, damaged, last = ran.json["events"]
             assert [first, last] == [whole["events"][0], whole["events"][2]]
             assert damaged["request_id"] == sent[1]["request_id"]
@@ -358,3 +374,85 @@ async def test_retention_goes_on_past_events_that_cannot_be_read(live: Live):
     assert left == made[10:50]
     assert progress.statistics().deleted["events"] == 30
     assert progress.statistics().failed == {"events": 1}
+
+
+async def assert_resumed(live: Live, table: Table[Any], subject: object, value: object):
+    """Retention ends an erasure that was interrupted just before its end, and reports one event."""
+    store, number, progress = live.found.store, live.organization.number, Progress(live.clock.now_ms)
+    store.write_one_now(lambda transaction: transaction.put(table, (number, subject), value))
+    await finish_interrupted(store, progress, live.clock.now_ms)
+    with store.read() as snapshot:
+        assert snapshot.count(table) == 0
+    assert progress.corrupt.found == {"retention of erasure": 1}
+
+
+@pytest.mark.slow
+async def test_erasures_end_and_name_the_events_that_cannot_be_read(recent: Live):
+    live, admin = recent, Automation(recent)
+    _, public = live.issue(environment=HERE)
+    _, secret = live.issue("secret", environment=HERE)
+    org = live.organization.id
+    sent = [(await visit(live, public, report(1), account_id="mallory")).json() for _ in range(3)]
+    lost, visitor_id = sent[1]["request_id"], sent[0]["visitor_id"]
+    where = f"event {lost}, which cannot be read: `svc store quarantine`"
+    with corrupt(live, EVENTS, lost):
+        moved = await live.client.patch(
+            f"{EVENTS_PATH}/{sent[0]['request_id']}", json={"account_id": "alice"}, headers={"x-api-key": secret}
+        )
+        assert moved.status_code == 200, "another event of its account is nothing to it"
+        erased = json.loads((await svc(live, "account", "erase", org, "mallory", "--yes", "--json")).out)
+        assert erased["remains_in"] == [where]
+        rows = await pages(live, secret, limit=10)
+        assert [row.get("account_id") for row in rows] == [None, None, "alice"]
+        assert (await admin("DELETE", f"/visitors/{visitor_id}")).status_code == 204
+        assert await pages(live, secret, limit=10) == [unreadable(lost)]
+        erased = json.loads((await svc(live, "visitor", "erase", org, visitor_id, "--yes", "--json")).out)
+        assert erased["remains_in"] == [where]
+        assert live.service.services.corrupt.found["eraseVisitor"] == 1
+        await assert_resumed(live, ACCOUNT_ERASURES, account_digest(live.organization.number, "mallory"), b"mallory")
+        await assert_resumed(live, ERASURES, visitor_id.encode(), 0)
+        await svc(live, "store", "quarantine", lost)
+    assert await pages(live, secret, limit=10) == []
+    assert (await admin("DELETE", f"/visitors/{visitor_id}")).status_code == 404
+    assert json.loads((await svc(live, "check", "--json")).out)["ok"]
+
+
+@pytest.mark.slow(0.3)
+async def test_reports_are_dropped_past_an_event_that_cannot_be_read(recent: Live):
+    live, made = recent, await populated(recent)
+    with corrupt(live, EVENTS, made[1]):
+        await svc(live, "org", "drop-documents", live.organization.id, "--yes")
+        with live.found.store.read() as snapshot:
+            assert snapshot.count(DOCUMENTS) == 0
+        await svc(live, "store", "quarantine", made[1])
+    assert json.loads((await svc(live, "check", "--json")).out)["ok"]
+
+
+@pytest.mark.parametrize("table", [VISITORS, IDEMPOTENCY, ACCOUNTS], ids=lambda table: table.name)
+@pytest.mark.slow(0.5)
+async def test_retention_goes_on_past_other_rows_that_cannot_be_read(live: Live, table: Table[Any]):
+    """Decisions 17.5: one visitor's record would keep all visitors of its organization for good."""
+    public, store = live.issue(environment=HERE)[1], live.found.store
+    for device in range(6):
+        await live.identify(
+            public, report(device), headers=BROWSER | {"idempotency-key": str(device)}, account_id=f"account-{device}"
+        )
+    with closing(store.engine.read()) as reader:
+        rows = list(reader.range(KeyRange(table.name)))
+    key, raw = rows[2]
+    assert len(rows) == 6
+    store.engine.write(lambda writer: writer.put(table.name, key, flipped(raw)))
+    live.clock.now_ms += 500 * DAY_MS
+    progress = Progress(live.clock.now_ms)
+    for _ in range(2):  # visitors go in the pass after that of their events
+        await sweep(store, live.clock.now_ms, 365, progress, with_passes=True)
+        live.clock.now_ms += 100 * DAY_MS
+    with store.read() as snapshot:
+        assert [table.key.pack(*left) for left, _ in snapshot.scan_past_corruption(table, (1,), (2,))] == [key]
+    assert table.name in progress.statistics().failed
+    assert progress.corrupt.found[f"retention of {table.name}"] > 0
+    store.engine.write(lambda writer: writer.put(table.name, key, raw))
+    live.clock.now_ms += 100 * DAY_MS
+    await sweep(store, live.clock.now_ms, 365, progress, with_passes=True)
+    with store.read() as snapshot:
+        assert snapshot.count(table) == 0, "once it is mended, it goes too"

@@ -36,6 +36,11 @@ class CountedReads(Transaction):
     def scan_keys_reverse(self, table: Any, start: tuple[Any, ...], end: tuple[Any, ...]) -> Iterator[Any]:
         return self._counted(table, super().scan_keys_reverse(table, start, end))
 
+    def scan_past_corruption(
+        self, table: Any, start: tuple[Any, ...], end: tuple[Any, ...], *, reverse: bool = False
+    ) -> Iterator[Any]:
+        return self._counted(table, super().scan_past_corruption(table, start, end, reverse=reverse))
+
     def _counted(self, table: Any, rows: Iterator[T]) -> Iterator[T]:
         for row in rows:
             self._rows[table.name] += 1

@@ -228,8 +228,9 @@ export abstract class Operations {
    * environment of the key, in the order in which they were stored, each once. `event` is the event as it is when
    * the page is read, and is left out once it is erased. Nothing comes behind a `next_cursor`, of which each page
    * has one: go on with it as `after`, and wait a second where `has_more` is false. A change comes about two seconds
-   * after it was made, and is kept for as long as events are, from when it was made. That events grow too old is no
-   * change. Cursors are not those of `GET /events`.
+   * after it was made, and is kept for as long as events are, from when it was made: make a copy anew if its cursor
+   * is older, since it has missed some, erasures too. That events grow too old is no change. Cursors are not those
+   * of `GET /events`.
    */
   listChanges(query: ListChangesQuery = {}): Promise<ChangesAnswer> {
     return this.send<ChangesAnswer>({ method: "GET", path: "/changes", query: { ...query }, isRepeatable: true });
@@ -1147,7 +1148,9 @@ export abstract class Operations {
   /**
    * Erase a visitor.
    *
-   * With its events, their submissions and deferred reports, for good. Needs the role `admin`.
+   * With its events, their submissions and deferred reports, for good. Events that cannot be read stay until the
+   * operator takes them out; rules, webhooks and names of lists stay as they are, whatever they name. Needs the role
+   * `admin`.
    */
   eraseVisitor(organizationId: string, visitorId: string): Promise<void> {
     return this.send<void>({
@@ -1159,8 +1162,8 @@ export abstract class Operations {
   /**
    * Erase an account.
    *
-   * Its id leaves events, counts, lists, notes and queued webhooks, for good. The events stay. Needs the role
-   * `admin`.
+   * Its id leaves events, counts, lists, notes and queued webhooks, for good. The events stay; so do rules,
+   * webhooks, names of lists and events that cannot be read, whatever they name. Needs the role `admin`.
    */
   eraseAccount(organizationId: string, accountId: string): Promise<void> {
     return this.send<void>({

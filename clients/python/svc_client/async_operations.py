@@ -471,7 +471,8 @@ class AsyncOperations:
         the event as it is when the page is read, and is left out once it is erased. Nothing comes behind a
         `next_cursor`, of which each page has one: go on with it as `after`, and wait a second where `has_more`
         is false. A change comes about two seconds after it was made, and is kept for as long as events are,
-        from when it was made. That events grow too old is no change. Cursors are not those of `GET /events`.
+        from when it was made: make a copy anew if its cursor is older, since it has missed some, erasures too.
+        That events grow too old is no change. Cursors are not those of `GET /events`.
 
         Args:
             after: `next_cursor` of the page before; from the oldest that is kept when left out.
@@ -1958,7 +1959,9 @@ class AsyncOperations:
     async def erase_visitor(self, organization_id: str, visitor_id: str) -> None:
         """Erase a visitor.
 
-        With its events, their submissions and deferred reports, for good. Needs the role `admin`.
+        With its events, their submissions and deferred reports, for good. Events that cannot be read stay until
+        the operator takes them out; rules, webhooks and names of lists stay as they are, whatever they name.
+        Needs the role `admin`.
 
         Args:
             organization_id: The organization that the key acts on.
@@ -1969,8 +1972,8 @@ class AsyncOperations:
     async def erase_account(self, organization_id: str, account_id: str) -> None:
         """Erase an account.
 
-        Its id leaves events, counts, lists, notes and queued webhooks, for good. The events stay. Needs the
-        role `admin`.
+        Its id leaves events, counts, lists, notes and queued webhooks, for good. The events stay; so do rules,
+        webhooks, names of lists and events that cannot be read, whatever they name. Needs the role `admin`.
 
         Args:
             organization_id: The organization that the key acts on.

@@ -9,8 +9,9 @@ import click
 from svc.command.help import examples
 from svc.command.operation import Operation, OrganizationGroup
 from svc.command.output import ShownTable, confirmed, show_json, yes_option
-from svc.features.erasure.texts import remaining_texts
+from svc.features.erasure.texts import remaining
 from svc.features.events.source import environment_option
+from svc.features.exports.command import export_account
 from svc.identify.velocity.counts import WINDOWS
 from svc.kernel.values.fields import Environment
 
@@ -20,7 +21,10 @@ _SPAN = ("first_seen_at", "last_seen_at")
 
 @click.group(cls=OrganizationGroup)
 def account() -> None:
-    """Show, list and erase accounts of an organization's own customers."""
+    """Show, list, export and erase accounts of an organization's own customers."""
+
+
+account.add_command(export_account, "export")
 
 
 @account.command(reads=True, epilog=examples("svc account show ORG user-8271 --environment staging"))
@@ -90,13 +94,14 @@ def _listed(row: dict[str, Any]) -> dict[str, Any]:
 def erase(operation: Operation, account_id: str, sure: bool) -> None:
     """Erase an account permanently from events, counts, lists, notes and queued webhooks. The events stay.
 
-    Rules, webhooks and names of lists stay as they are: those that name the account are shown.
+    Rules, webhooks and names of lists stay as they are, and so do corrupt events: those that name the account are
+    shown.
     """
     of, number = operation.organization_id, operation.number
     confirmed(f"This takes account {account_id} of {of} out of its events, for good.", sure=sure)
     missing = f"{of} has no account {account_id!r}; `svc account list` shows them"
     operation.call("visitors.routes.eraseAccount", account_id=account_id, missing=missing)
     with operation.store.read() as snapshot:
-        remaining = remaining_texts(snapshot, number, account_id)
+        left = remaining(snapshot, number, "account", account_id)
     ended_as = {"organization_id": of, "account_id": account_id, "status": "erased"}
-    operation.show(ended_as | ({"remains_in": remaining} if remaining else {}))
+    operation.show(ended_as | ({"remains_in": left} if left else {}))

@@ -38,11 +38,12 @@ class UsageBody(msgspec.Struct, frozen=True, kw_only=True):
     amount_micros: Amount
 
 
-class SettledDayBody(UsageBody, frozen=True, kw_only=True):
-    """One settled UTC day (decisions 5.4)."""
+class BilledDayBody(UsageBody, frozen=True, kw_only=True):
+    """One UTC day that has ended (decisions 5.4)."""
 
     date: Annotated[str, about("UTC day.", "2026-01-05", form={"format": "date"})]
     balance_micros: Annotated[int, about("Balance at the end of that day.", 20760000)]
+    is_settled: Annotated[bool, about("Whether the day is settled: from five minutes after its end.", True)]
 
 
 class CreditBody(msgspec.Struct, frozen=True):
@@ -88,7 +89,10 @@ class BillingBody(msgspec.Struct, frozen=True, kw_only=True):
         | UnsetType
     ) = UNSET
     today: Annotated[UsageBody, about("This UTC day so far.")]
-    days: Annotated[tuple[SettledDayBody, ...], about("The last 90 settled days, newest first.")]
+    days: Annotated[
+        tuple[BilledDayBody, ...],
+        about("The last 90 settled days, newest first; before them the day that has ended, until it is settled."),
+    ]
     entries: Annotated[tuple[CreditBody, ...], about("The last 100 credits, newest first.")]
     changes: Annotated[tuple[BillingChangeBody, ...], about("The last 100 changes of the status, newest first.")]
 
@@ -139,10 +143,10 @@ class AuditBody(msgspec.Struct, frozen=True):
     next_cursor: CursorOn | UnsetType = UNSET
 
 
-def settled_row(day: int, settled: Settlement) -> SettledDayBody:
+def settled_row(day: int, settled: Settlement) -> BilledDayBody:
     """Return a settled day; `day` is a UTC day since 1970."""
     identifications = settled.identifiable + settled.unidentifiable + settled.free
-    return body_of(SettledDayBody, settled, date=iso_day(day), identifications=identifications)
+    return body_of(BilledDayBody, settled, date=iso_day(day), identifications=identifications, is_settled=True)
 
 
 def audit_row(found: AuditMatch) -> AuditRecordBody:

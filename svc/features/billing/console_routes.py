@@ -16,6 +16,7 @@ from svc.features.audit.queries import BEYOND_MS, AuditMatch, Sought
 from svc.features.billing.console_bodies import (
     AuditBody,
     AuditQuery,
+    BilledDayBody,
     BillingBody,
     BillingChangeBody,
     CreditBody,
@@ -26,15 +27,17 @@ from svc.features.billing.console_bodies import (
 from svc.features.billing.credit_queries import credit_of
 from svc.http.listing import encoded, read_page
 from svc.http.route import Call, Route, Services, console_route
+from svc.kernel.limits.quotas import Holding
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants import queries as lookups
 from svc.kernel.tenants.billing import IDENTIFIABLE_MICROS, refused_for_money
 from svc.kernel.tenants.jobs import holding
+from svc.kernel.tenants.tables import SETTLEMENTS
 from svc.kernel.values.encodings import Cursors
-from svc.kernel.values.ids import first_id
+from svc.kernel.values.ids import DAY_MS, first_id
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.struct_fields import body_of, present, sent
-from svc.kernel.values.timestamps import read_timestamp
+from svc.kernel.values.timestamps import iso_day, read_timestamp
 
 DAYS_SHOWN = 90
 LINES_SHOWN = 100
@@ -47,7 +50,8 @@ async def read_billing(services: Services, call: Call) -> BillingBody | Refusal:
 
 
 def _billing(snapshot: Snapshot, number: int, now_ms: int) -> BillingBody:
-    account, today = lookups.organization(snapshot, number), holding(snapshot, number).on(now_ms).usage
+    account, held = lookups.organization(snapshot, number), holding(snapshot, number).on(now_ms)
+    today, unsettled = held.usage, _unsettled(snapshot, number, held)
     balance_micros, credit = lookups.balance(snapshot, number), credit_of(snapshot, number, now_ms)
     refused = refused_for_money(
         environment="production",
@@ -64,12 +68,29 @@ def _billing(snapshot: Snapshot, number: int, now_ms: int) -> BillingBody:
         credit_limit_micros=account.credit_limit_micros,
         credit_days=UNSET if credit is None else present(credit.days),
         today=body_of(UsageBody, today, amount_micros=today.charged_micros),
-        days=tuple(settled_row(*settled) for settled in lookups.newest_settlements(snapshot, number, DAYS_SHOWN)),
+        days=(*unsettled, *(settled_row(*of) for of in lookups.newest_settlements(snapshot, number, DAYS_SHOWN))),
         entries=tuple(body_of(CreditBody, entry) for entry in lookups.newest_credits(snapshot, number, LINES_SHOWN)),
         changes=tuple(
             body_of(BillingChangeBody, change)
             for change in lookups.newest_billing_changes(snapshot, number, LINES_SHOWN)
         ),
+    )
+
+
+def _unsettled(snapshot: Snapshot, number: int, held: Holding) -> Iterator[BilledDayBody]:
+    """Yield the last day that has ended, if it has no settlement yet: what its lines of the ledger add up to."""
+    if held.ended is None or snapshot.has(SETTLEMENTS, number, held.ended.day):
+        return
+    day, usage = held.ended.day, held.ended.usage
+    given = lookups.newest_credits(snapshot, number, LINES_SHOWN)
+    later = sum(line.amount_micros for line in given if (line.at_ms // DAY_MS if line.day is None else line.day) > day)
+    yield body_of(
+        BilledDayBody,
+        usage,
+        date=iso_day(day),
+        amount_micros=usage.charged_micros,
+        balance_micros=lookups.balance(snapshot, number) + held.usage.charged_micros - later,
+        is_settled=False,
     )
 
 

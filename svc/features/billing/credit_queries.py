@@ -1,8 +1,8 @@
 """How far the credit of organizations goes, for reading (decisions 16.4).
 
-The charges of the last days are those of the bill: of its settled days and of the day so far, however many
-identifications they are. Erasures leave it as it is. What the first of these days has before its part of the seven days
-begins is subtracted by the counters of hours, where what was erased since is missing.
+The charges of the last days are those of the bill: of its settled days, of the day before today and of the day so
+far, however many identifications they are. Erasures leave it as it is. What the first of these days has before its part
+of the seven days begins is subtracted by the counters of hours, where what was erased since is missing.
 """
 
 from __future__ import annotations
@@ -65,8 +65,9 @@ def _billed(snapshot: Snapshot, number: int, days: range, counted: Iterable[tupl
     for at_ms, counts in counted:
         billed[at_ms // DAY_MS] += counts.amount_micros
     held = snapshot.get(HOLDINGS, number)
-    if held is not None and held.day in days:
-        billed[held.day] = held.usage.charged_micros
+    for bill in () if held is None else (held.ended, held.bill):
+        if bill is not None and bill.day in days:
+            billed[bill.day] = bill.usage.charged_micros
     for (_, day), settled in snapshot.scan(SETTLEMENTS, number, start=(number, days.start)):
         billed[day] = settled.amount_micros
     return billed

@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
 from svc.identify.records import RETENTION_MS, RetentionPass
+from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.steps import STEP_LOOKS, items_of_step
@@ -26,6 +27,8 @@ class CleanupStep(NamedTuple):
     deleted: int
     resume: tuple[Any, ...] | None
     """The key at which the next step begins; `None` = the task is done."""
+    corrupt: CorruptionError | None = None
+    """Of the first row that cannot be read: it stays, and the others go (decisions 17.5)."""
 
 
 class CleanupTask(NamedTuple):
@@ -68,17 +71,30 @@ Act = Callable[[Transaction, Any, Any], bool]
 
 def look(table: Table[Any], act: Act, start: tuple[Any, ...], transaction: Transaction) -> CleanupStep:
     """Act upon the next rows of the organization's table."""
-    return act_upon(act, transaction, transaction.scan(table, start[0], start=start))
+    return act_upon(act, transaction, transaction.scan_past_corruption(table, start, (start[0] + 1,)))
 
 
 def act_upon(act: Act, transaction: Transaction, of: Iterator[tuple[tuple[Any, ...], Any]]) -> CleanupStep:
-    """Act upon the first of these rows."""
-    acted = 0
-    for looked_at, (key, value) in enumerate(list(islice(of, STEP_LOOKS + 1))):
-        if looked_at == STEP_LOOKS or acted == items_of_step(ROWS_OF_ONE):
-            return CleanupStep(acted, key)
-        acted += act(transaction, key, value)
-    return CleanupStep(acted, None)
+    """Act upon the first of these rows that can be read; of another, the value is its `CorruptionError`."""
+    acted, corrupt = 0, None
+    for looked_at, (key, value) in enumerate(_some(of)):
+        if isinstance(value, CorruptionError):
+            corrupt = corrupt or value
+        elif looked_at >= STEP_LOOKS or acted == items_of_step(ROWS_OF_ONE):
+            return CleanupStep(acted, key, corrupt)
+        else:
+            acted += act(transaction, key, value)
+    return CleanupStep(acted, None, corrupt)
+
+
+def _some(of: Iterator[tuple[tuple[Any, ...], Any]]) -> list[tuple[tuple[Any, ...], Any]]:
+    """Return `STEP_LOOKS` rows and the next one whose key is sound: the next step may begin there."""
+    rows = list(islice(of, STEP_LOOKS))
+    for row in of:
+        rows.append(row)
+        if not isinstance(row[1], CorruptionError):
+            break
+    return rows
 
 
 def each_row(table: Table[Any], act: Act, number: int, name: str = "") -> CleanupTask:

@@ -31,7 +31,7 @@ class Owner(NamedTuple):
 
 class Erased(NamedTuple):
     """The tables in which a function erases what is a visitor's (`ErasedBy`), and what finds the same rows for an
-    export: by its number and id, or by an event of it. One of the two is given.
+    export: by its number and id, or by an event of it. One of the two is given, unless the rows are of accounts alone.
     """
 
     tables: tuple[Table[Any], ...]
@@ -39,6 +39,8 @@ class Erased(NamedTuple):
     """Of a snapshot, the organization's number, the visitor's number and its id."""
     of_event: Callable[[Snapshot, int, bytes, Event], Keys] | None = None
     """Of a snapshot, the organization's number, the request id and the event."""
+    of_account: Callable[[Snapshot, int, str], Keys] | None = None
+    """What finds those of an account: of a snapshot, the organization's number and the id of the account."""
     own: Callable[[Owner, tuple[Any, ...], Any], Any] | None = None
     """Of a row's key and value: the value without what it says of others, of a counter what the event added to it;
     `None` where nothing of it is the owner's. Not given: the row is of one visitor alone.

@@ -18,15 +18,17 @@ from uuid import UUID
 
 import msgspec
 
+from svc.features.contracts.erased import Keys
 from svc.features.erasure.policies import purge_subject, rows_by_subject
 from svc.features.erasure.registered import forgetting
 from svc.features.erasure.texts import begin_texts, continue_texts
 from svc.identify.events.listing import Filters
 from svc.identify.index.digests import wanted
 from svc.identify.index.queries import Scope, Search
-from svc.identify.queries.events import rewrite_event
+from svc.identify.queries.events import event_if_readable, rewrite_event
 from svc.identify.queries.velocity import event_subjects, is_counted
 from svc.identify.recording.velocity import forget_account
+from svc.identify.records import Event
 from svc.identify.tables import ACCOUNT_ERASURES, ACCOUNTS, EVENTS, VISITOR_IDS
 from svc.identify.velocity.counts import ACCOUNT_ID, KINDS, account_digest
 from svc.kernel.store.snapshot import Snapshot, Transaction
@@ -47,8 +49,8 @@ def erase_account(transaction: Transaction, number: int, account_id: str, now_ms
     digest = account_digest(number, account_id)
     if not transaction.has(ACCOUNT_ERASURES, number, digest):
         is_known = (
-            any(_events_of(transaction, number, account_id))
-            or any(transaction.has(ACCOUNTS, number, kind, digest) for kind in range(len(KINDS)))
+            any(events_of_account(transaction, number, account_id))
+            or any(account_records(transaction, number, account_id))
             or any(of.is_known(transaction, number, "account", account_id) for of in forgetting())
             or any(rows_by_subject(transaction, number, "account", account_id))
         )
@@ -67,27 +69,34 @@ def continue_account_erasure(transaction: Transaction, number: int, digest: int,
         return continue_texts(transaction, number, "account", digest)
     account_id = raw.decode()
     most = items_of_step(LEAVING_ROWS)
-    found = list(islice(_events_of(transaction, number, account_id), most + 1))
+    readable = (each for each, event in events_of_account(transaction, number, account_id) if event is not None)
+    found = list(islice(readable, most + 1))
     for request_id in found[:most]:
         _leave_event(transaction, number, request_id, now_ms)
     if len(found) > most or not all(of.step(transaction, number, "account", account_id) for of in forgetting()):
         return False
-    _purge_account(transaction, number, account_id, digest)
+    _purge_account(transaction, number, account_id)
     transaction.delete(ACCOUNT_ERASURES, number, digest)
     return begin_texts(transaction, number, "account", account_id)
 
 
-def pending_account_erasures(snapshot: Snapshot, number: int) -> list[int]:
-    """Return the digests of the accounts whose erasure has begun and has not ended."""
-    return [digest for _, digest in snapshot.scan_keys(ACCOUNT_ERASURES, (number,), (number + 1,))]
+def pending_account_erasures(snapshot: Snapshot, number: int) -> list[tuple[int, str]]:
+    """Return digest and id of the accounts whose erasure has begun and has not ended."""
+    return [(digest, raw.decode()) for (_, digest), raw in snapshot.scan(ACCOUNT_ERASURES, number)]
 
 
-def _purge_account(transaction: Transaction, number: int, account_id: str, digest: int) -> None:
+def account_records(snapshot: Snapshot, number: int, account_id: str) -> Keys:
+    """Yield the records of an account that are there, one for each kind of environment."""
+    keys = ((number, kind, account_digest(number, account_id)) for kind in range(len(KINDS)))
+    yield from ((ACCOUNTS, key) for key in keys if snapshot.has(ACCOUNTS, *key))
+
+
+def _purge_account(transaction: Transaction, number: int, account_id: str) -> None:
     """Delete what belongs to an account and to no event: list entries, record, outcome number and notes."""
     for of in forgetting():
         of.at_once(transaction, number, "account", account_id)
-    for kind in range(len(KINDS)):
-        transaction.delete(ACCOUNTS, number, kind, digest)
+    for table, key in list(account_records(transaction, number, account_id)):
+        transaction.delete(table, *key)
     purge_subject(transaction, number, "account", account_id)
 
 
@@ -108,11 +117,13 @@ def _leave_event(transaction: Transaction, number: int, request_id: bytes, now_m
         of.account_of_event(transaction, number, UUID(bytes=request_id))
 
 
-def _events_of(snapshot: Snapshot, number: int, account_id: str) -> Iterator[bytes]:
-    """Yield request ids (16 bytes) of the events of an account, in all environments."""
+def events_of_account(snapshot: Snapshot, number: int, account_id: str) -> Iterator[tuple[bytes, Event | None]]:
+    """Yield (request id, 16 bytes, and event) of the events of an account, in all environments; `None` for a corrupt
+    one.
+    """
     filters = Filters(account_id=account_id)
     for environment in range(len(ENVIRONMENTS)):
         for _, request_id in Search(snapshot, Scope(number, environment), wanted(filters)):
-            event = snapshot.get(EVENTS, number, request_id)
-            if event is not None and filters.matches(event):
-                yield request_id
+            event = event_if_readable(snapshot, number, request_id)
+            if event is None or filters.matches(event):
+                yield request_id, event

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from svc.features.contracts.erased import Erased, Keys, Owner
+from svc.features.erasure.accounts import account_records
 from svc.features.erasure.visitors import blocks_of, fingerprint_key
 from svc.identify.events.hour_counts import NOTHING, HourCounts
 from svc.identify.events.segments import Digests, Segment
@@ -116,7 +117,7 @@ ERASED = {
     "unindex": Erased((EVENT_TAIL, EVENT_SEGMENTS, LATE_EVENTS), of_event=rows_of, own=_own_digests),
     "uncount": Erased((HOURS,), of_event=_counts, own=_own_counts),
     "purge_activity": Erased((ADDRESSES,), of_event=_activity, own=_own_activity),
-    "leave_accounts": Erased((ACCOUNTS,), of_visitor=_accounts, own=_own_record),
+    "leave_accounts": Erased((ACCOUNTS,), of_visitor=_accounts, of_account=account_records, own=_own_record),
     "purge_report": Erased((REPORT_FINGERPRINTS,), of_event=_memory_of_report),
     "leave_blocks": Erased((BLOCKS,), of_visitor=_blocks, own=_own_block),
     "purge_browser_keys": Erased((BROWSER_KEYS,), of_visitor=_browser_keys),

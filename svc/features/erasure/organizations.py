@@ -18,6 +18,7 @@ from svc.features.members.jobs import unlist_member
 from svc.features.tables import TABLES
 from svc.features.webhooks.jobs.endpoints import remove_endpoint
 from svc.features.webhooks.queries import endpoints_of
+from svc.identify.queries.events import event_if_readable
 from svc.identify.recording.visitors import report_bytes
 from svc.identify.tables import DEFERRED_REPORTS, DOCUMENTS, EVENTS
 from svc.kernel.access.tables import KEY_IDS, KEYS, MEMBERS, ORGANIZATION_KEYS
@@ -43,11 +44,11 @@ def drop_documents(transaction: Transaction, number: int, beyond: bytes) -> int:
         keys = transaction.scan_keys_reverse(table, (number,), (number, beyond))
         found.update(request_id for _, request_id in islice(keys, items_of_step(EVENT_ROWS)))
     for request_id in sorted(found):
-        event = transaction.get(EVENTS, number, request_id)
+        event = event_if_readable(transaction, number, request_id)
         if event is not None:
             mark = fingerprint_of(transaction, number, request_id, event)
             transaction.put(EVENTS, (number, request_id), msgspec.structs.replace(event, has_document=False, mark=mark))
-            release(transaction, number, report_bytes=report_bytes(transaction, number, request_id))
+        release(transaction, number, report_bytes=report_bytes(transaction, number, request_id))
         for table in (DOCUMENTS, DEFERRED_REPORTS):
             transaction.delete(table, number, request_id)
     return len(found)

@@ -5,7 +5,7 @@ The last step of an erasure leaves a row in `text_erasures`; each further step r
 the id where it stands as a word of its own, and keeps where it came to, so that retention ends what an interruption has
 begun. A view that names the id is deleted: without that value it would be another view. Rules, also those of a proposal
 and of earlier revisions, filters of webhooks, and names of lists decide something, or are named by what does: they stay
-as they are, and `remaining_texts` tells which ones name the id.
+as they are, and `remaining` tells which ones name the id.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import chain, islice
 from typing import Any, Final
+from uuid import UUID
 
 import msgspec
 
@@ -32,13 +33,17 @@ from svc.features.rules.tables import RULE_PROPOSALS, RULESET_HISTORY, RULESETS
 from svc.features.views.tables import SAVED_VIEWS
 from svc.features.views.views import View
 from svc.features.webhooks.tables import ENDPOINTS
+from svc.identify.index.digests import digest_of
+from svc.identify.index.queries import Scope, Search
 from svc.identify.model import SUBJECTS, Subject
+from svc.identify.queries.events import event_if_readable
 from svc.identify.records import TextErasure
 from svc.identify.velocity.counts import KINDS
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.steps import STEP_LOOKS, STEP_ROWS
+from svc.kernel.values.fields import ENVIRONMENTS
 
 MASK: Final = "[erased]"
 TABLES: Final[tuple[Table[Any], ...]] = (LIST_ENTRIES, NOTES, SAVED_VIEWS, RULE_PROPOSALS, REVIEWS)
@@ -107,16 +112,28 @@ def _erase(
     return 1
 
 
-def remaining_texts(snapshot: Snapshot, number: int, subject_id: str) -> list[str]:
+def unreadable_events(snapshot: Snapshot, number: int, subject: Subject, subject_id: str) -> Iterator[CorruptionError]:
+    """Yield what is wrong with each event that erasure has left to `svc store quarantine` (decisions 17.5): corrupt
+    ones that the index has for a visitor or an account, or may have.
+    """
+    digest = digest_of("visitor" if subject == "visitor" else "account_id", subject_id)
+    for environment in range(len(ENVIRONMENTS)):
+        for _, raw_id in Search(snapshot, Scope(number, environment), (digest,)):
+            if event_if_readable(snapshot, number, raw_id) is None:
+                yield CorruptionError(f"event {UUID(bytes=raw_id)}, which cannot be read: `svc store quarantine`")
+
+
+def remaining(snapshot: Snapshot, number: int, subject: Subject, subject_id: str) -> list[str]:
     """Return where the id of an erased visitor or account still stands, in words: rules whose name, note or condition
-    name it, in force, proposed or replaced, webhook endpoints with it in their filter or description, and lists with it
-    in their name.
+    name it, in force, proposed or replaced, webhook endpoints with it in their filter or description, lists with it
+    in their name, and `unreadable_events`.
     """
     word = _word(subject_id)
     lists = [f"list {name!r}" for name in lists_of(snapshot, number) if subject_id in name]
     endpoints = (endpoint for _, endpoint in snapshot.scan(ENDPOINTS, number))
     named = [each.id for each in endpoints if any(map(word.search, (each.description, each.filter or "")))]
-    return [*_rules_with(snapshot, number, word), *(f"webhook {name}" for name in named), *lists]
+    events = map(str, unreadable_events(snapshot, number, subject, subject_id))
+    return [*_rules_with(snapshot, number, word), *(f"webhook {name}" for name in named), *lists, *events]
 
 
 def _rules_with(snapshot: Snapshot, number: int, pattern: re.Pattern[str]) -> Iterator[str]:

@@ -105,7 +105,7 @@ def continue_erasure(transaction: Transaction, number: int, raw_id: bytes, now_m
     if visitor_number is None:
         return continue_texts(transaction, number, "visitor", subject_digest(number, "visitor", raw_id.decode()))
     most = _events_a_step(transaction, number)
-    found = list(islice(events_of(transaction, number, raw_id), most + 1))
+    found = list(islice(_readable_events(transaction, number, raw_id), most + 1))
     archive(transaction, number, found[:most])
     for request_id in found[:most]:
         purge_report(transaction, number, request_id)
@@ -175,6 +175,14 @@ def remove_from_block(transaction: Transaction, number: int, block_key: BlockKey
         transaction.put(BLOCKS, (number, block_key), block)
     else:
         transaction.delete(BLOCKS, number, block_key)
+
+
+def _readable_events(snapshot: Snapshot, number: int, raw_id: bytes) -> Iterator[bytes]:
+    """Yield what `events_of` does, without corrupt events: those stay for `svc store quarantine`
+    (`texts.unreadable_events`).
+    """
+    found = events_of(snapshot, number, raw_id)
+    return (request_id for request_id in found if event_if_readable(snapshot, number, request_id) is not None)
 
 
 def has_events(

@@ -38,9 +38,11 @@ from svc.features.exports.hourly import HoursWanted, export_hours
 from svc.features.exports.lines import unreadable_json_row
 from svc.features.inspection.inspection import Row
 from svc.features.inspection.showing import shown
-from svc.features.inspection.visitor_rows import VisitorRows
+from svc.features.inspection.visitor_rows import SubjectRows
 from svc.identify.events.listing import Filters
+from svc.identify.model import Subject
 from svc.identify.queries.events import UnreadableEvent
+from svc.identify.velocity.counts import ACCOUNT_ID
 from svc.kernel.store.engine import Engine
 from svc.kernel.store.reading import ReadOnlyStore, read_only_database
 from svc.kernel.store.schema.key_parts import show_uuid
@@ -107,26 +109,29 @@ def _database(directory: Path) -> Generator[tuple[ModuleType, Engine]]:
         yield sql_installation, store.engine
 
 
-def visitor_export(store: ReadOnlyStore, organization_id: str, number: int, visitor_id: str) -> Iterator[bytes]:
-    """Return the document in pieces: `{organization_id, visitor_id, exported_at, event_count, visitor: {table: [row]},
-    events: [{request_id, rows: {table: [row]}}]}`, events by their ids, oldest first; a row has `key` and `value` as
-    `svc inspect` shows them, a corrupt one with `corrupt` in their place (decisions 17.5). Raises `CommandError` if
-    nothing is kept of such a visitor.
+def subject_export(
+    store: ReadOnlyStore, organization_id: str, number: int, subject: Subject, subject_id: str
+) -> Iterator[bytes]:
+    """Return the document of a visitor or an account in pieces: `{organization_id, visitor_id | account_id,
+    exported_at, event_count, visitor | account: {table: [row]}, events: [{request_id, rows: {table: [row]}}]}`, events
+    by their ids, oldest first; a row has `key` and `value` as `svc inspect` shows them, a corrupt one with `corrupt` in
+    their place (decisions 17.5). Raises `CommandError` if nothing is kept of it.
     """
-    found = VisitorRows(store, number, visitor_id) if is_visitor_id(visitor_id) else None
+    is_id = is_visitor_id if subject == "visitor" else ACCOUNT_ID.fullmatch
+    found = SubjectRows(store, number, subject, subject_id) if is_id(subject_id) else None
     if found is None or not found.exists:
-        raise CommandError(f"{organization_id} has no visitor {visitor_id!r}; `svc visitor list` shows them")
+        raise CommandError(f"{organization_id} has no {subject} {subject_id!r}; `svc {subject} list` shows them")
     head = {
         "organization_id": organization_id,
-        "visitor_id": visitor_id,
+        f"{subject}_id": subject_id,
         "exported_at": timestamp(World.real().now_ms()),
         "event_count": len(found.request_ids),
-        "visitor": _by_table(found.of_visitor()),
+        subject: _by_table(found.of_subject()),
     }
     return _pieces(head, found)
 
 
-def _pieces(head: dict[str, Any], found: VisitorRows) -> Iterator[bytes]:
+def _pieces(head: dict[str, Any], found: SubjectRows) -> Iterator[bytes]:
     yield _encoder.encode(head)[:-1] + b',"events":['
     comma = b"\n"
     for request_id in sorted(found.request_ids, key=made_at_ms):
@@ -149,7 +154,7 @@ def _by_table(rows: Iterable[Row]) -> dict[str, list[dict[str, Any]]]:
 
 _PERMILLE = 1000
 _OF_EVENTS = ("environment", "since_ms", "until_ms")
-"""Options of `svc export visitor` that its one document has no use for."""
+"""Options of `svc export visitor` and `account` that their one document has no use for."""
 
 _encoder = msgspec.json.Encoder()
 output_option = click.option(
@@ -162,7 +167,7 @@ output_option = click.option(
 
 @click.group(cls=OrganizationGroup)
 def export() -> None:
-    """Export events or a visitor to a file."""
+    """Export events, a visitor or an account to a file."""
 
 
 @export.command(
@@ -255,6 +260,19 @@ def _export(operation: Operation, wanted: Wanted, form: Form, output: Path | Non
         say_nothing_found(wanted.environment)
 
 
+def subject_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of what exports a visitor or an account."""
+    form = click.option(
+        "--format",
+        "form",
+        type=click.Choice(("json", "jsonl", "csv")),
+        default="json",
+        show_default=True,
+        help="One JSON document with everything, or the events alone as JSON lines or CSV.",
+    )
+    return form(time_options(since="30d")(output_option(command)))
+
+
 @export.command(
     "visitor",
     reads=True,
@@ -265,43 +283,61 @@ def _export(operation: Operation, wanted: Wanted, form: Form, output: Path | Non
     ),
 )
 @click.argument("visitor_id", metavar="VISITOR")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(("json", "jsonl", "csv")),
-    default="json",
-    show_default=True,
-    help="One JSON document with everything, or the visitor's events as JSON lines or CSV.",
-)
-@time_options(since="30d")
-@output_option
-def export_visitor(
-    operation: Operation,
-    visitor_id: str,
-    form: Literal["json", "jsonl", "csv"],
-    environment: Environment,
-    since_ms: int,
-    until_ms: int | None,
-    output: Path | None,
-) -> None:
+@subject_options
+def export_visitor(operation: Operation, visitor_id: str, **options: Any) -> None:
     """Export everything stored about a visitor as one JSON document, for a data subject's request.
 
     It has the rows that svc visitor erase would delete, in every environment, reports and webhooks included. With
     --format jsonl or csv the visitor's events alone, of one environment and time, as svc export events writes them. The
     same as svc visitor export.
     """
+    if options["form"] != "json" and not is_visitor_id(visitor_id):
+        raise CommandError(f"{visitor_id!r} is not a visitor id, which is 20 letters and digits")
+    _export_subject(operation, "visitor", visitor_id, **options)
+
+
+@export.command(
+    "account",
+    reads=True,
+    has_json=False,
+    epilog=examples(
+        "svc export account ORG ACCOUNT --output account.json",
+        "svc export account ORG ACCOUNT --format csv --since 7d --output visits.csv",
+    ),
+)
+@click.argument("account_id", metavar="ACCOUNT")
+@subject_options
+def export_account(operation: Operation, account_id: str, **options: Any) -> None:
+    """Export everything stored about an account as one JSON document, for a data subject's request.
+
+    It has the rows out of which svc account erase would take the account, in every environment: its events with their
+    reports and webhooks, whoever made them, its visitors, labels, reviews, notes and lists. With --format jsonl or csv
+    the account's events alone, of one environment and time, as svc export events writes them. The same as svc account
+    export.
+    """
+    _export_subject(operation, "account", account_id, **options)
+
+
+def _export_subject(
+    operation: Operation,
+    subject: Subject,
+    subject_id: str,
+    form: Literal["json", "jsonl", "csv"],
+    environment: Environment,
+    since_ms: int,
+    until_ms: int | None,
+    output: Path | None,
+) -> None:
     if form != "json":
-        if not is_visitor_id(visitor_id):
-            raise CommandError(f"{visitor_id!r} is not a visitor id, which is 20 letters and digits")
-        wanted = events_wanted(environment, since_ms, until_ms, Filters(visitor_id=visitor_id))
-        _export(operation, wanted, form, output)
+        filters = Filters(visitor_id=subject_id) if subject == "visitor" else Filters(account_id=subject_id)
+        _export(operation, events_wanted(environment, since_ms, until_ms, filters), form, output)
         return
     context = click.get_current_context()
     if any(context.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in _OF_EVENTS):
         raise click.UsageError("--environment, --since and --until go with --format jsonl or csv: json has everything")
     with reading(operation.directory) as store:
         number = account(store, operation.organization_id).organization.number
-        parts = visitor_export(store, operation.organization_id, number, visitor_id)
+        parts = subject_export(store, operation.organization_id, number, subject, subject_id)
         with output_file(output) as write:
             for part in parts:
                 write(part)

@@ -1,5 +1,5 @@
-"""Everything that is kept of one visitor, row by row: as it lies there for the operator (`of_visitor`), and without
-what it says of others for the answer to a data subject's request (`VisitorRows`).
+"""Everything that is kept of one visitor, row by row, as it lies there for the operator (`of_visitor`); of a visitor or
+an account, without what it says of others, for the answer to a data subject's request (`SubjectRows`).
 
 Which tables have any is said where they are declared, and what finds the rows says their feature
 (`features/contracts/erased.py`). They are the rows that erasure deletes. Rows are read some at a time, each time in a
@@ -13,10 +13,12 @@ from typing import Any
 
 from svc.features.contracts.erased import Keys, Owner
 from svc.features.erasure import policies
+from svc.features.erasure.accounts import account_records, events_of_account
 from svc.features.erasure.registered import erased, forgetting
 from svc.features.erasure.visitors import events_of
 from svc.features.inspection.inspection import Row, find_rows, under
 from svc.features.reviews.queries import subject_stem
+from svc.identify.model import Subject
 from svc.identify.queries.events import event_if_readable
 from svc.identify.tables import DELETED_VISITORS, ERASURES, EVENTS, VISITOR_IDS
 from svc.kernel.store.reading import ReadOnlyStore
@@ -61,49 +63,66 @@ def _readable(found: Iterator[Any]) -> tuple[list[Any], str | None]:
 
 def _finders(number: int, visitor: int, raw_id: bytes) -> Iterator[tuple[Table[Any], Callable[[Snapshot], Keys]]]:
     """Yield tables and how to find a visitor's rows in them: by declared keys, then by what features declare."""
-
-    def asking(find: Callable[..., Keys], *what: Any) -> Callable[[Snapshot], Keys]:
-        return lambda snapshot: find(snapshot, *what)
-
     subject = subject_stem(number, "visitor", raw_id.decode())
     for part, lead in (("visitor_id", (raw_id,)), ("visitor", (visitor,)), ("subject", subject)):
         for table in policies.ERASED_BY_KEY[part]:
-            yield table, asking(policies.rows_in, table, number, lead)
+            yield table, _asking(policies.rows_in, table, number, lead)
     for of in erased().values():
         if of.of_visitor is not None:
-            yield of.tables[0], asking(of.of_visitor, number, visitor, raw_id)
+            yield of.tables[0], _asking(of.of_visitor, number, visitor, raw_id)
 
 
-class VisitorRows:
-    """What is kept of a visitor. `number` is the organization's; `visitor_id` any text of the form of one."""
+def _finders_of_account(number: int, account_id: str) -> Iterator[tuple[Table[Any], Callable[[Snapshot], Keys]]]:
+    """Yield the same of an account."""
+    for table in policies.ERASED_BY_KEY["subject"]:
+        yield table, _asking(policies.rows_in, table, number, subject_stem(number, "account", account_id))
+    for of in erased().values():
+        if of.of_account is not None:
+            yield of.tables[0], _asking(of.of_account, number, account_id)
 
-    def __init__(self, store: ReadOnlyStore, number: int, visitor_id: str) -> None:
+
+def _asking(find: Callable[..., Keys], *what: Any) -> Callable[[Snapshot], Keys]:
+    return lambda snapshot: find(snapshot, *what)
+
+
+class SubjectRows:
+    """What is kept of a visitor or an account. `number` is the organization's; `subject_id` any text of the form of
+    one.
+    """
+
+    def __init__(self, store: ReadOnlyStore, number: int, subject: Subject, subject_id: str) -> None:
         self._store = store
         self._number = number
-        self._raw_id = visitor_id.encode()
+        self._subject, self._id = subject, subject_id
+        self._visitor = 0
+        """Its number, of a visitor that has one."""
+        self.corrupt = 0
+        """Rows that could not be read so far."""
         with store.read() as snapshot:
-            self._visitor = (
-                snapshot.get(VISITOR_IDS, number, self._raw_id) or snapshot.get(ERASURES, number, self._raw_id) or 0
-            )
-            self.request_ids = list(events_of(snapshot, number, self._raw_id))
-            """Of its events, in no order of time: 16 bytes each."""
-            self.corrupt = 0
-            """Rows that could not be read so far."""
-            self._is_named = any(of.is_known(snapshot, number, "visitor", visitor_id) for of in forgetting()) or any(
-                policies.rows_by_subject(snapshot, number, "visitor", visitor_id)
+            if subject == "visitor":
+                self._visitor = _visitor_number(snapshot, number, subject_id.encode())
+                self.request_ids = list(events_of(snapshot, number, subject_id.encode()))
+                """Of its events, in no order of time: 16 bytes each."""
+            else:
+                self.request_ids = [each for each, _ in events_of_account(snapshot, number, subject_id)]
+            self._is_named = (
+                any(of.is_known(snapshot, number, subject, subject_id) for of in forgetting())
+                or any(policies.rows_by_subject(snapshot, number, subject, subject_id))
+                or (subject == "account" and any(account_records(snapshot, number, subject_id)))
             )
 
     @property
     def exists(self) -> bool:
-        """Return whether anything is kept of such a visitor."""
+        """Return whether anything is kept of it."""
         return bool(self._visitor or self.request_ids or self._is_named)
 
-    def of_visitor(self) -> list[Row]:
-        """Return the visitor's ids, record, history, reviews, notes, and lists and look-alike lists that name it."""
-        owner = Owner(self._number, self._visitor)
+    def of_subject(self) -> list[Row]:
+        """Return the ids of a visitor, its record, history, reviews, notes, and lists and look-alike lists that name
+        it; the record of an account, its labels, reviews, notes, and lists that name it.
+        """
+        owner = Owner(self._number, self._visitor) if self._subject == "visitor" else None
         with self._store.read() as snapshot:
-            finders = _finders(self._number, self._visitor, self._raw_id)
-            return self._read(snapshot, owner, ((table, find(snapshot)) for table, find in finders))
+            return self._read(snapshot, owner, ((table, find(snapshot)) for table, find in self._finders()))
 
     def of_event(self, request_id: bytes) -> list[Row]:
         """Return the rows of one of its events: the report, later changes, its rows in indexes and histories, and its
@@ -117,9 +136,17 @@ class VisitorRows:
                 for of in erased().values()
                 if of.of_event is not None and event is not None
             ]
-            return self._read(snapshot, Owner(self._number, self._visitor, request_id, event), found)
+            visitor = self._visitor
+            if self._subject == "account" and event is not None:
+                visitor = _visitor_number(snapshot, self._number, event.verdict.visitor_id.encode())
+            return self._read(snapshot, Owner(self._number, visitor, request_id, event), found)
 
-    def _read(self, snapshot: Snapshot, owner: Owner, found: Iterable[tuple[Table[Any], Keys]]) -> list[Row]:
+    def _finders(self) -> Iterator[tuple[Table[Any], Callable[[Snapshot], Keys]]]:
+        if self._subject == "visitor":
+            return _finders(self._number, self._visitor, self._id.encode())
+        return _finders_of_account(self._number, self._id)
+
+    def _read(self, snapshot: Snapshot, owner: Owner | None, found: Iterable[tuple[Table[Any], Keys]]) -> list[Row]:
         """Return the rows under these keys; where no further ones could be found, a row without a key says why."""
         rows: list[Row] = []
         for table, some in found:
@@ -130,8 +157,14 @@ class VisitorRows:
         return rows
 
 
-def _own(snapshot: Snapshot, owner: Owner, keys: Iterable[tuple[Table[Any], tuple[Any, ...]]]) -> Iterator[Row]:
-    """Yield the rows under these keys, without the parts that belong to others; a corrupt one has a `problem`."""
+def _visitor_number(snapshot: Snapshot, number: int, raw_id: bytes) -> int:
+    return snapshot.get(VISITOR_IDS, number, raw_id) or snapshot.get(ERASURES, number, raw_id) or 0
+
+
+def _own(snapshot: Snapshot, owner: Owner | None, keys: Iterable[tuple[Table[Any], tuple[Any, ...]]]) -> Iterator[Row]:
+    """Yield the rows under these keys, without the parts that belong to others than `owner`, where one is given; a
+    corrupt one has a `problem`.
+    """
     for table, key in keys:
         try:
             value = snapshot.get(table, *key)
@@ -139,6 +172,7 @@ def _own(snapshot: Snapshot, owner: Owner, keys: Iterable[tuple[Table[Any], tupl
             yield Row(table, table.key.pack(*key), None, str(error))
             continue
         own = erased()[table.personal.function].own if isinstance(table.personal, ErasedBy) else None
-        value = value if own is None or value is None else own(owner, key, value)
+        if owner is not None and own is not None and value is not None:
+            value = own(owner, key, value)
         if value is not None:
             yield Row(table, table.key.pack(*key), value)

@@ -281,7 +281,20 @@ def _of_visitor(_: Snapshot, number: int, visitor: int, _id: bytes) -> Keys:
         yield SUBJECT_LABELS, (number, kind, SUBJECTS.index("visitor"), visitor)
 
 
-ERASED = {"forget_labels": Erased((SUBJECT_LABELS, ACCOUNT_NUMBERS, NUMBERED_ACCOUNTS), of_visitor=_of_visitor)}
+def _of_account(snapshot: Snapshot, number: int, account_id: str) -> Keys:
+    known_as = account_number(snapshot, number, account_id)
+    if known_as:
+        yield ACCOUNT_NUMBERS, (number, account_digest(number, account_id))
+        yield NUMBERED_ACCOUNTS, (number, known_as)
+        for kind in range(len(KINDS)):
+            yield SUBJECT_LABELS, (number, kind, SUBJECTS.index("account"), known_as)
+
+
+ERASED = {
+    "forget_labels": Erased(
+        (SUBJECT_LABELS, ACCOUNT_NUMBERS, NUMBERED_ACCOUNTS), of_visitor=_of_visitor, of_account=_of_account
+    ),
+}
 FORGET = Forgetting(is_known=_has_number, at_once=_forget_account, visitor=_forget_visitor)
 
 

@@ -352,14 +352,24 @@ def _is_listed(snapshot: Snapshot, number: int, subject: Subject, subject_id: st
 
 
 def _of_visitor(snapshot: Snapshot, number: int, _: int, raw_id: bytes) -> Keys:
-    for raw_list, entry in listed(snapshot, number, "visitor", raw_id.decode()):
+    return _of_subject(snapshot, number, "visitor", raw_id.decode())
+
+
+def _of_account(snapshot: Snapshot, number: int, account_id: str) -> Keys:
+    return _of_subject(snapshot, number, "account", account_id)
+
+
+def _of_subject(snapshot: Snapshot, number: int, subject: Subject, subject_id: str) -> Keys:
+    for raw_list, entry in listed(snapshot, number, subject, subject_id):
         yield LIST_ENTRIES, (number, raw_list, entry.value)
         yield LISTED, (number, entry.value)
         if entry.expires_at_ms is not None:
             yield LIST_EXPIRIES, (number, entry.expires_at_ms, raw_list, entry.value)
 
 
-ERASED = {"purge_listed": Erased((LIST_ENTRIES, LIST_EXPIRIES, LISTED), of_visitor=_of_visitor)}
+ERASED = {
+    "purge_listed": Erased((LIST_ENTRIES, LIST_EXPIRIES, LISTED), of_visitor=_of_visitor, of_account=_of_account),
+}
 FORGET = Forgetting(is_known=_is_listed, at_once=purge_listed)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache, partial
-from itertools import chain, islice, takewhile
+from itertools import chain, islice
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -255,8 +255,8 @@ def _pass_idempotency(
     if 0 <= now_ms - made.began_at_ms < IDEMPOTENCY_MS:
         young, ahead = ((at_ms).to_bytes(6) for at_ms in (max(now_ms - IDEMPOTENCY_MS, 0), now_ms + 1))
     beyond = (number, max([ahead.ljust(16, b"\0"), *rest]))
-    before = takewhile(lambda row: row[0][1] < young, transaction.scan(IDEMPOTENCY, number, start=start))
-    rows = chain(before, transaction.scan(IDEMPOTENCY, number, start=beyond))
+    before = transaction.scan_past_corruption(IDEMPOTENCY, start, max(start, (number, young.ljust(16, b"\0"))))
+    rows = chain(before, transaction.scan_past_corruption(IDEMPOTENCY, beyond, (number + 1,)))
     return act_upon(partial(_delete_idempotency, now_ms), transaction, rows)
 
 
@@ -284,11 +284,15 @@ def _pass_visitors(now_ms: int, unseen_s: int, start: tuple[Any, ...], transacti
 def _look_at_range(transaction: Transaction, start: tuple[Any, ...], now_ms: int, unseen_s: int) -> CleanupStep:
     number, first, visitor_number, seen_s = start
     now_s, end = now_ms // 1000, first + VISITORS_OF_A_LOOK
-    visitors = transaction.scan(VISITORS, number, start=(number, visitor_number))
+    visitors = transaction.scan_past_corruption(VISITORS, (number, visitor_number), (number, end))
     asked = deleted = reduced = 0
-    for (_, visitor_number), visitor in takewhile(lambda row: row[0][1] < end, visitors):
+    corrupt: CorruptionError | None = None
+    for (_, visitor_number), visitor in visitors:
+        if isinstance(visitor, CorruptionError):
+            corrupt = corrupt or visitor
+            continue
         if asked == STEP_LOOKS // LOOKS_OF_A_SEARCH or reduced == items_of_step(ROWS_OF_ONE):
-            return CleanupStep(deleted, (number, first, visitor_number, seen_s))
+            return CleanupStep(deleted, (number, first, visitor_number, seen_s), corrupt)
         if now_s - visitor.last_seen_s >= unseen_s:
             asked += 1
             if not has_events(transaction, number, visitor.visitor_id.encode()):  # only sure visits move the last
@@ -298,7 +302,7 @@ def _look_at_range(transaction: Transaction, start: tuple[Any, ...], now_ms: int
         reduced += _forget_activity(transaction, (number, visitor_number), visitor, now_s)
         seen_s = min(seen_s, visitor.last_seen_s)
     transaction.put(LAST_LOOKS, (number, first), LastLook(seen_s, now_s))
-    return CleanupStep(deleted, (number, end))
+    return CleanupStep(deleted, (number, end), corrupt)
 
 
 def _forget_activity(transaction: Transaction, key: tuple[int, int], visitor: Visitor, now_s: int) -> bool:
@@ -333,11 +337,11 @@ def _pass_deleted(
     act = _leave if table is BLOCKS else _leave_account if table is ACCOUNTS else _forget_number
     step = look(table, partial(act, deleted), tuple(place), transaction)
     if step.resume is not None:
-        return CleanupStep(step.deleted, (table, *step.resume))
+        return step._replace(resume=(table, *step.resume))
     if table is DELETED_VISITORS:
         _note(transaction, place[0], blocks_at_ms=now_ms)
         return step
-    return CleanupStep(step.deleted, (ACCOUNTS if table is BLOCKS else DELETED_VISITORS, place[0]))
+    return step._replace(resume=(ACCOUNTS if table is BLOCKS else DELETED_VISITORS, place[0]))
 
 
 def _forget_number(deleted: frozenset[int], transaction: Transaction, key: tuple[int, int], _: int) -> bool:

@@ -20,7 +20,7 @@ import trio
 from svc.features.contracts.cleanup import CleanupTask, Sweep
 from svc.features.erasure.accounts import continue_account_erasure, pending_account_erasures
 from svc.features.erasure.organizations import continue_removal, is_removal_pending
-from svc.features.erasure.texts import continue_texts, pending_texts
+from svc.features.erasure.texts import continue_texts, pending_texts, unreadable_events
 from svc.features.erasure.visitors import continue_erasure, pending_erasures
 from svc.features.retention.jobs import (
     begin_pass,
@@ -33,6 +33,7 @@ from svc.features.retention.jobs import (
     stale_accounts,
     stale_blocks,
 )
+from svc.identify.model import Subject
 from svc.identify.records import RETENTION_MS
 from svc.kernel.store.engine import UnavailableError
 from svc.kernel.store.group import Write
@@ -140,9 +141,11 @@ async def finish_interrupted(store: Store, progress: Progress, now_ms: int) -> N
             for raw_id in await store.query(partial(pending_erasures, number=number)):
                 go_on = partial(continue_erasure, number=number, raw_id=raw_id, now_ms=now_ms)
                 await _erase(store, progress, number, go_on)
-            for digest in await store.query(partial(pending_account_erasures, number=number)):
+                await _note_unreadable(store, progress, number, "visitor", raw_id.decode())
+            for digest, account_id in await store.query(partial(pending_account_erasures, number=number)):
                 go_on = partial(continue_account_erasure, number=number, digest=digest, now_ms=now_ms)
                 await _erase(store, progress, number, go_on)
+                await _note_unreadable(store, progress, number, "account", account_id)
             for subject, digest in await store.query(partial(pending_texts, number=number)):
                 step = partial(continue_texts, number=number, subject=subject, digest=digest)
                 await _erase(store, progress, number, step)
@@ -212,6 +215,14 @@ async def _erase(store: Store, progress: Progress, number: int, step: Callable[[
         log.info("completed an interrupted erasure", organization=number)
 
 
+async def _note_unreadable(store: Store, progress: Progress, number: int, subject: Subject, subject_id: str) -> None:
+    def find(transaction: Transaction) -> list[CorruptionError]:
+        return list(unreadable_events(transaction, number, subject, subject_id))
+
+    for error in await _write(store, progress, number, "erasure", find) or ():
+        progress.corrupt.note("retention of erasure", number, error)
+
+
 async def _remove(store: Store, progress: Progress, number: int) -> None:
     """Repeat the step until the removal is complete or a step fails."""
     step = partial(continue_removal, number=number)
@@ -229,6 +240,9 @@ async def _do(store: Store, progress: Progress, number: int, task: CleanupTask) 
             return
         deleted, resume = deleted + step.deleted, step.resume
         progress.deleted[task.name] += step.deleted
+        if step.corrupt is not None:
+            progress.corrupt.note(f"retention of {task.name}", number, step.corrupt)
+            progress.failed[task.name] += 1
     if deleted:
         log.info("deleted expired rows", organization=number, table=task.name, rows=deleted)
 

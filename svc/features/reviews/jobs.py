@@ -334,13 +334,25 @@ def _is_reviewed(snapshot: Snapshot, number: int, subject: Subject, subject_id: 
 
 
 def _of_visitor(snapshot: Snapshot, number: int, _: int, raw_id: bytes) -> Keys:
-    for review in reviews_of(snapshot, number, "visitor", raw_id.decode()):
+    return _of_subject(snapshot, number, "visitor", raw_id.decode())
+
+
+def _of_account(snapshot: Snapshot, number: int, account_id: str) -> Keys:
+    return _of_subject(snapshot, number, "account", account_id)
+
+
+def _of_subject(snapshot: Snapshot, number: int, subject: Subject, subject_id: str) -> Keys:
+    for review in reviews_of(snapshot, number, subject, subject_id):
         yield from review_rows(number, review)
         for event_id in webhook_event_ids(review):
             yield from webhook_event_rows(snapshot, number, event_id)
 
 
-ERASED = {"forget_reviews": Erased((REVIEWS, OPEN_REVIEWS, OPEN_CASES, SUBJECT_REVIEWS), of_visitor=_of_visitor)}
+ERASED = {
+    "forget_reviews": Erased(
+        (REVIEWS, OPEN_REVIEWS, OPEN_CASES, SUBJECT_REVIEWS), of_visitor=_of_visitor, of_account=_of_account
+    ),
+}
 FORGET = Forgetting(is_known=_is_reviewed, step=forget_reviews)
 
 

@@ -9,7 +9,7 @@ from svc.command.help import examples
 from svc.command.operation import Operation, OrganizationGroup
 from svc.command.output import CommandError, confirmed, show_table, yes_option
 from svc.features.browser_keys.command import revoke_browser_keys
-from svc.features.erasure.texts import remaining_texts
+from svc.features.erasure.texts import remaining
 from svc.features.events import text as event_text
 from svc.features.events.console_bodies import address_rows, seen, tag_rows
 from svc.features.events.source import (
@@ -119,12 +119,15 @@ def list_visitors(
 @click.argument("visitor_id", metavar="VISITOR")
 @yes_option
 def erase(operation: Operation, visitor_id: str, sure: bool) -> None:
-    """Erase a visitor permanently, with its events, reports and deferred reports."""
+    """Erase a visitor permanently, with its events, reports and deferred reports.
+
+    What still names the visitor is shown: rules, webhooks, names of lists, and events that are corrupt.
+    """
     of, number = operation.organization_id, operation.number
     confirmed(f"This erases visitor {visitor_id} of {of} with its events, for good.", sure=sure)
     missing = f"{of} has no visitor {visitor_id!r}; `svc visitor list` shows them"
     operation.call("visitors.routes.eraseVisitor", visitor_id=visitor_id, missing=missing)
     with operation.store.read() as snapshot:
-        remaining = remaining_texts(snapshot, number, visitor_id)
+        left = remaining(snapshot, number, "visitor", visitor_id)
     ended_as = {"organization_id": of, "visitor_id": visitor_id, "status": "erased"}
-    operation.show(ended_as | ({"remains_in": remaining} if remaining else {}))
+    operation.show(ended_as | ({"remains_in": left} if left else {}))

@@ -29,7 +29,7 @@ from svc.features.events.console_bodies import (
 from svc.features.events.routes import find_events
 from svc.http.callers.limits import Turn
 from svc.http.change import delete_in_steps
-from svc.http.listing import read_behind
+from svc.http.listing import note_unreadable, read_behind
 from svc.http.route import ORGANIZATION, Call, Route, Services, console_route
 from svc.identify.events.event_row import event_row
 from svc.identify.events.listing import (
@@ -43,6 +43,7 @@ from svc.identify.events.listing import (
     next_cursor,
 )
 from svc.identify.matching import Visitor
+from svc.identify.model import Subject
 from svc.identify.queries import events
 from svc.identify.queries import visitors as visitor_views
 from svc.identify.queries.events import EventMatch
@@ -81,7 +82,7 @@ async def erase_wholly(
         return unless(transaction) or erase_visitor(transaction, number, visitor_id, call.at_ms)
 
     go_on = partial(continue_erasure, number=number, raw_id=visitor_id.encode(), now_ms=call.at_ms)
-    return await delete_in_steps(services, call, begin, go_on)
+    return await _erased(services, call, "visitor", visitor_id, begin, go_on)
 
 
 async def erase_an_account(services: Services, call: Call) -> Refusal | None:
@@ -94,9 +95,35 @@ async def erase_an_account(services: Services, call: Call) -> Refusal | None:
     begin = partial(erase_account, number=number, account_id=account_id, now_ms=call.at_ms)
     digest = account_digest(number, account_id)
     go_on = partial(continue_account_erasure, number=number, digest=digest, now_ms=call.at_ms)
-    return await delete_in_steps(services, call, begin, go_on)
+    return await _erased(services, call, "account", account_id, begin, go_on)
 
 
+async def _erased(
+    services: Services,
+    call: Call,
+    subject: Subject,
+    subject_id: str,
+    begin: Callable[[Transaction], Refusal | bool],
+    go_on: Callable[[Transaction], bool],
+) -> Refusal | None:
+    """Erase step by step, as `delete_in_steps` does, and report the events that cannot be read (decisions 17.5): those
+    that the index has once the others are erased.
+    """
+    refused = await delete_in_steps(services, call, begin, go_on)
+    if refused is not None:
+        return refused
+    number = call.organization.number
+    filters = Filters(visitor_id=subject_id) if subject == "visitor" else Filters(account_id=subject_id)
+    listing = Listing(0, end_of_now(call.at_ms), filters, limit=UNREADABLE_NOTED)
+    scan = events.EventScan(number, ENVIRONMENTS, listing).events
+    left, _ = await read_behind(services, scan, listing.start, listing.limit, turn=call.turn, most=MOST_LOOKS)
+    note_unreadable(services, call.route.operation_id, number, left)
+    return None
+
+
+UNREADABLE_NOTED = 100
+MOST_LOOKS = 1_000_000
+"""At the index, behind an erasure, which has looked through it more than once."""
 EVENTS_SHOWN = 50
 EVENTS_LOOKED_AT = 200
 TAGS_SHOWN = 50
@@ -337,7 +364,10 @@ ROUTES: tuple[Route, ...] = (
         path=ORGANIZATION + "/visitors/{visitor_id}",
         tag="Management: visitors",
         summary="Erase a visitor",
-        description="With its events, their submissions and deferred reports, for good.",
+        description=(
+            "With its events, their submissions and deferred reports, for good. Events that cannot be read stay until "
+            "the operator takes them out; rules, webhooks and names of lists stay as they are, whatever they name."
+        ),
         handler=erase,
         kinds=("management",),
         needs="administer",
@@ -350,7 +380,10 @@ ROUTES: tuple[Route, ...] = (
         path=ORGANIZATION + "/accounts/{account_id}",
         tag="Management: visitors",
         summary="Erase an account",
-        description="Its id leaves events, counts, lists, notes and queued webhooks, for good. The events stay.",
+        description=(
+            "Its id leaves events, counts, lists, notes and queued webhooks, for good. The events stay; so do rules, "
+            "webhooks, names of lists and events that cannot be read, whatever they name."
+        ),
         handler=erase_an_account,
         kinds=("management",),
         needs="administer",

@@ -19,6 +19,7 @@ from svc.identify.history.newcomers import Arrival, arrived, without
 from svc.identify.index.digests import digest_of
 from svc.identify.index.queries import Scope, Search
 from svc.identify.model import Observation
+from svc.identify.queries.events import event_if_readable
 from svc.identify.queries.velocity import (
     EventSubjects,
     KnownAccount,
@@ -35,7 +36,7 @@ from svc.identify.queries.velocity import (
     stored_rows,
 )
 from svc.identify.records import Event
-from svc.identify.tables import ACCOUNTS, ADDRESSES, EVENTS, VISITOR_IDS, VISITORS
+from svc.identify.tables import ACCOUNTS, ADDRESSES, VISITOR_IDS, VISITORS
 from svc.identify.velocity.counts import (
     EMPTY,
     LONGEST_S,
@@ -312,11 +313,8 @@ def _others_of_account(snapshot: Snapshot, who: EventSubjects, event: Event, acc
     are more, those that have most in common with it. The event is stored with its new account already.
     """
     number = who.organization
-    scopes = [
-        Scope(number, at)
-        for at, environment in enumerate(ENVIRONMENTS)
-        if kind_of(environment) == kind_of(who.environment)
-    ]
+    kind = kind_of(who.environment)
+    scopes = [Scope(number, at) for at, environment in enumerate(ENVIRONMENTS) if kind_of(environment) == kind]
     account = digest_of("account_id", account_id)
     newest = [list(islice(Search(snapshot, scope, (account,)), MAX_COMPARED + 1)) for scope in scopes]
     found = {request_id for ids in newest for _, request_id in ids[:MAX_COMPARED]}
@@ -330,7 +328,7 @@ def _others_of_account(snapshot: Snapshot, who: EventSubjects, event: Event, acc
                 found.update(request_id for _, request_id in islice(search, MAX_SHARED))
     events: list[_OfAccount] = []
     for request_id in sorted(found):
-        other = snapshot.get(EVENTS, number, request_id)
+        other = event_if_readable(snapshot, number, request_id)
         if other is not None and other.account_id == account_id and is_counted(snapshot, number, request_id, other):
             visitor = snapshot.get(VISITOR_IDS, number, other.verdict.visitor_id.encode())
             subjects = event_subjects(number, request_id, other, visitor)

@@ -55,6 +55,22 @@ class DayCounts(msgspec.Struct, frozen=True, array_like=True):
     keys_issued: int = 0
 
 
+class DayBill(msgspec.Struct, frozen=True, array_like=True):
+    """The identifications of production on a UTC day, by their price."""
+
+    day: int
+    """Since 1970."""
+    identifiable: int
+    unidentifiable: int
+    free: int
+
+    @property
+    def usage(self) -> Usage:
+        """Totals of the day's identifications in production."""
+        charged = self.identifiable * IDENTIFIABLE_MICROS + self.unidentifiable * UNIDENTIFIABLE_MICROS
+        return Usage(self.identifiable, self.unidentifiable, self.free, charged)
+
+
 class Holding(msgspec.Struct, frozen=True, array_like=True):
     """What one organization has in the store, and what it has taken on the last day with traffic. The counts for quotas
     have a day of their own, which follows a clock that is set right; the bill's never goes back (ADR 177).
@@ -85,12 +101,18 @@ class Holding(msgspec.Struct, frozen=True, array_like=True):
     """
     ahead: DayCounts | None = None
     """The counts for quotas of `day`, where those in the record are of another day."""
+    ended: DayBill | None = None
+    """The bill of the last day before `day` with production traffic, which may not be settled yet."""
+
+    @property
+    def bill(self) -> DayBill:
+        """The bill of the day so far."""
+        return DayBill(self.day, self.identifiable, self.unidentifiable, self.free)
 
     @property
     def usage(self) -> Usage:
         """Totals of the day's identifications in production."""
-        charged = self.identifiable * IDENTIFIABLE_MICROS + self.unidentifiable * UNIDENTIFIABLE_MICROS
-        return Usage(self.identifiable, self.unidentifiable, self.free, charged)
+        return self.bill.usage
 
     @property
     def held_bytes(self) -> int:
@@ -110,6 +132,7 @@ class Holding(msgspec.Struct, frozen=True, array_like=True):
                 report_bytes=self.report_bytes,
                 day=day,
                 active_keys=self.active_keys,
+                ended=self.bill if self.usage.identifications else self.ended,
             )
         counted = self.day if self.quota_day is None else self.quota_day
         if counted * DAY_MS - MAX_LEAD_MS <= at_ms < (counted + 1) * DAY_MS:

@@ -1,4 +1,4 @@
-/** Billing: balance, spend, settled days. */
+/** Billing: balance, spend, past days. */
 /** @jsxImportSource preact */
 import { count, money, words } from "./format.js";
 import { useConsole, useLoad } from "./state.js";
@@ -58,7 +58,7 @@ export function Billing() {
             ]} />
           </Card>
         </div>
-        <Card title="Settled days"><Table name="Settled days" columns={days(account.days.flatMap((row) => [row.amount_micros, row.balance_micros]))} rows={account.days} keyOf={(row) => row.date} empty={<p>No settled days yet. A day with production traffic is settled after midnight UTC.</p>} /></Card>
+        <Card title="Past days"><Table name="Past days" columns={days(account.days.flatMap((row) => [row.amount_micros, row.balance_micros]))} rows={account.days} keyOf={(row) => row.date} empty={<p>No past days yet. A day with production traffic is settled after midnight UTC.</p>} /></Card>
         <Card title="Credits"><Table name="Credits" columns={ENTRIES} rows={account.entries} keyOf={(row) => row.at} empty={<p>{account.credit_limit_micros === null ? "None is needed: the organization is postpaid." : "No credit yet. The operator of this service adds it."}</p>} /></Card>
         <Card title="Changes of status"><Table name="Changes of status" columns={CHANGES} rows={account.changes} keyOf={(row) => row.at} empty={<p>The status has never changed.</p>} /></Card>
       </>

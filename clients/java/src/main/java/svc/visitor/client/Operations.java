@@ -122,7 +122,8 @@ public abstract class Operations {
    * event as it is when the page is read, and is left out once it is erased. Nothing comes behind a {@code
    * next_cursor}, of which each page has one: go on with it as {@code after}, and wait a second where {@code
    * has_more} is false. A change comes about two seconds after it was made, and is kept for as long as events are,
-   * from when it was made. That events grow too old is no change. Cursors are not those of {@code GET /events}.
+   * from when it was made: make a copy anew if its cursor is older, since it has missed some, erasures too. That
+   * events grow too old is no change. Cursors are not those of {@code GET /events}.
    */
   public ChangesAnswer listChanges(ListChangesQuery query) {
     return new ChangesAnswer(send(new Call("GET", "/changes").query(query).repeatable()));
@@ -867,7 +868,9 @@ public abstract class Operations {
   /**
    * Erase a visitor.
    *
-   * <p>With its events, their submissions and deferred reports, for good. Needs the role {@code admin}.
+   * <p>With its events, their submissions and deferred reports, for good. Events that cannot be read stay until the
+   * operator takes them out; rules, webhooks and names of lists stay as they are, whatever they name. Needs the role
+   * {@code admin}.
    */
   public void eraseVisitor(String organizationId, String visitorId) {
     send(new Call("DELETE", "/management/organizations/{}/visitors/{}", organizationId, visitorId));
@@ -876,8 +879,8 @@ public abstract class Operations {
   /**
    * Erase an account.
    *
-   * <p>Its id leaves events, counts, lists, notes and queued webhooks, for good. The events stay. Needs the role
-   * {@code admin}.
+   * <p>Its id leaves events, counts, lists, notes and queued webhooks, for good. The events stay; so do rules,
+   * webhooks, names of lists and events that cannot be read, whatever they name. Needs the role {@code admin}.
    */
   public void eraseAccount(String organizationId, String accountId) {
     send(new Call("DELETE", "/management/organizations/{}/accounts/{}", organizationId, accountId));

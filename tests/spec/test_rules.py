@@ -25,6 +25,10 @@ pytestmark = pytest.mark.usefixtures("engine")
 FIFTH = {"name": "Fifth account", "condition": 'velocity.visitor.accounts["30d"] >= 5', "action": "review"}
 
 
+BLOCKED = {"id": "rul_BlockedLists00000000"}
+"""Of a rule that every organization starts with."""
+
+
 class Shop(NamedTuple):
     """An organization with the keys of production, and the admin's."""
 
@@ -123,6 +127,8 @@ async def test_a_save_upon_another_revision_is_a_conflict(shop: Shop):
         ([FIFTH | {"name": ""}], ("rules[0].name", "invalid_value")),
         ([FIFTH | {"name": "x" * 81}], ("rules[0].name", "too_long")),
         ([FIFTH | {"id": "rul_" + "0" * 20}], ("rules[0].id", "invalid_value")),
+        ([FIFTH | BLOCKED, FIFTH | BLOCKED | {"name": "Again"}], ("rules[1].id", "invalid_value")),
+        ([FIFTH | {"name": " "}], ("rules[0].name", "invalid_value")),
         ([FIFTH | {"condition": "x" * 2001}], ("rules[0].condition", "too_long")),
         ([FIFTH | {"condition": "score >"}], ("rules[0].condition", "invalid_condition")),
         ([FIFTH | {"condition": "score"}], ("rules[0].condition", "invalid_condition")),

@@ -151,6 +151,23 @@ def test_18_1_a_visitor_whose_living_token_has_a_key_needs_its_proof() -> None:
         assert world.comes("a", days + 1, ip=ELSEWHERE, key=KEY).confidence == 100
 
 
+def test_18_1_a_token_is_living_for_thirty_days() -> None:
+    for days, confidence in ((29.9, 89), (30.1, 100)):
+        world = World()
+        for day in range(9):
+            world.comes("a", day)
+        seen = world.comes(None, 8 + days)
+        assert (seen.number, seen.confidence) == (1, confidence)
+
+
+def test_18_1_a_key_that_has_not_joined_yet_proves_nothing() -> None:
+    """The first report that it signs is the known token's, which never signed; the third day at home makes it join."""
+    world = World()
+    for day in range(6):
+        world.comes("a", day)
+    assert [world.comes("a", day, key=KEY).confidence for day in range(6, 11)] == [100, 89, 89, 100, 100]
+
+
 def test_18_1_a_token_that_joined_is_certain_on_another_day_once_the_older_one_was_silent_for_three() -> None:
     world = World()
     for day in range(3):

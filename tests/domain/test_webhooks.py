@@ -320,6 +320,10 @@ def test_five_failures_in_a_row_fail_an_endpoint_only_over_ten_minutes():
     assert after(Health(), *slow)[1] == "broken"
     assert after(Health(), *slow[:4])[1] is None
     assert after(Health(), *slow[:4], result(error=None, code=200), slow[4])[1] is None
+    hourly = [result(scheduled_ms=AT_MS + n * 3_600_000) for n in range(4)]
+    assert after(Health(), *hourly)[1] is None, "four are too few, however long they take"
+    early = [*slow[:4], result(scheduled_ms=AT_MS + 599_999)]
+    assert after(Health(), *early)[1] is None
 
 
 def test_failures_are_counted_one_by_one_from_the_first():

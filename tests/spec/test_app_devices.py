@@ -40,6 +40,8 @@ async def test_a_phone_after_reinstallation_keeps_its_id_from_another_network(li
     first = await app.identify(HOME, **ids(platform, 1))
     again = await app.identify(ELSEWHERE, **reinstalled(platform, 1))
     assert again["visitor_id"] == first["visitor_id"]
+    if platform == "android":  # the id of the device says it alone, and nothing attests it (decisions 18.5)
+        assert 85 <= again["visitor_confidence"] <= 89
     # Both are keys from then on: the one that is new finds it as well.
     once_more = await app.identify(OFFICE, **reinstalled(platform, 1))
     assert once_more["visitor_id"] == first["visitor_id"]

@@ -271,6 +271,8 @@ async def test_an_event_is_readable_for_30_days_and_then_does_not_exist(live: Li
     live.clock.now_ms += RETENTION_MS
     oldest = timestamp(live.clock.now_ms - RETENTION_MS)
     assert await listed(live, secret, from_=oldest) == [made]
+    soon_after = timestamp(live.clock.now_ms - RETENTION_MS + HOUR_MS)
+    assert await listed(live, secret, to=soon_after) == [made], "the default start is not before that (decisions 7.1)"
     assert (await get(live, secret, f"/{made}")).status_code == 200
     live.clock.now_ms += 1
     assert_error(await get(live, secret, from_=oldest), 422, "invalid_window", ("from", "out_of_range", "query"))

@@ -92,6 +92,8 @@ async def test_the_longest_forwarded_headers_are_accepted(live: Live):
     longest = json.dumps({"accept-language": "x" * (2048 - len('{"accept-language": ""}'))})
     assert len(longest) == 2048
     assert (await forward(live, secret, {**EVERYTHING, "x-svc-visitor-headers": longest})).status_code == 200
+    refused = await forward(live, secret, {**EVERYTHING, "x-svc-visitor-headers": longest.replace("x", "xx", 1)})
+    assert_error(refused, 422, "invalid_visitor_metadata", ("x-svc-visitor-headers", "too_long", "header"))
 
 
 @pytest.mark.parametrize("claimed", ["ios", "react-native-android"])

@@ -45,6 +45,7 @@ async def test_the_second_response_contains_only_the_first_request_id(live: Live
             response = await visit(live, secret, report(device), headers=KEYED, tag="other")
             assert response.status_code == 200
             assert response.json() == duplicate_of(first)
+            assert response.headers["x-request-id"] == first["request_id"]  # decisions 1.3
 
 
 async def test_a_duplicate_costs_nothing_and_changes_nothing(live: Live):

@@ -187,6 +187,21 @@ async def test_a_label_may_be_set_for_400_days_and_is_answered_alone_once_the_ev
     assert faults(live) == []
 
 
+async def test_a_label_is_refused_after_400_days_though_nothing_was_deleted_yet(live: Live, keys: tuple[str, str]):
+    """Of an event that is stored and of one whose outcome alone is kept, to the millisecond."""
+    public, secret = keys
+    kept = await act(live, public)
+    await after(live, 31)
+    assert live.contents()[EVENTS.name] == []
+    stored = await act(live, public)
+    for answer, days in ((kept, 400 - 31), (stored, 31)):
+        live.clock.advance(hours=24 * days)
+        assert (await patch(live, secret, answer, **FRAUD)).status_code == 200
+        live.clock.advance(seconds=0.001)
+        assert_error(await patch(live, secret, answer, label=None), 404, "event_not_found")
+        live.clock.advance(seconds=-0.001)
+
+
 async def test_an_outcome_has_what_a_label_is_judged_by_and_neither_report_nor_address(
     live: Live, keys: tuple[str, str]
 ):

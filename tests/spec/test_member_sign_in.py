@@ -21,6 +21,7 @@ from svc.http.callers.limits import ACCOUNT_SIGN_INS
 from svc.kernel.access.sessions import IDLE_MS
 from svc.kernel.access.tables import INVITATIONS, MEMBERS, SESSIONS
 from svc.world import Undisturbed, World
+from tests.spec.automation import Automation
 from tests.spec.console_browser import API, SESSION, Browser, link, rows, signed_in
 from tests.spec.people import PASSWORD, add_member, came_in, invited, stored
 from tests.spec.responses import assert_error, nothing_stored
@@ -146,7 +147,8 @@ async def test_an_address_in_two_organizations_leads_to_the_one_whose_password_i
     other = live.new_organization("Another shop")
     await came_in(live, email=ADA)
     theirs = await came_in(live, "developer", email=ADA, organization=other)
-    assert (await theirs("GET", SESSION)).json()["organization"]["id"] == other.id
+    session = (await theirs("GET", SESSION)).json()
+    assert session["organization"]["id"] == other.id
     latest = await sign_in(live, with_password())
     assert latest.json()["organization"]["id"] == other.id, "the same password: where it came in last"
     for named in (live.organization.id, live.organization.name, live.organization.name.upper()):
@@ -154,6 +156,11 @@ async def test_an_address_in_two_organizations_leads_to_the_one_whose_password_i
         response = await sign_in(live, with_password(organization_id=named))
         assert response.json()["organization"]["id"] == live.organization.id
         assert (await sign_in(live, with_password(organization_id=other.id))).status_code == 200
+    member = f"/members/{session['member']['id']}"
+    assert (await Automation(live, organization=other)("PATCH", member, {"status": "suspended"})).status_code == 200
+    live.clock.advance(seconds=60)
+    left = await sign_in(live, with_password())
+    assert left.json()["organization"]["id"] == live.organization.id, "the other one has suspended this person"
 
 
 @pytest.mark.parametrize(

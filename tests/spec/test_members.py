@@ -304,6 +304,28 @@ async def test_the_audit_log_names_the_member(live: Live):
     ]
 
 
+@pytest.mark.slow(0.5)
+async def test_the_audit_log_tells_admins_alone_of_members_and_proxy_keys(live: Live):
+    """Interface 5, rule 5, and decisions 15.1: who may not list them does not read of them there, either."""
+    admin, proxy = await came_in(live, "admin"), {"name": "edge", "environment": "staging"}
+    member = (await admin("POST", at(live), ADA)).json()["member"]
+    await admin("PATCH", at(live, f"/{member['id']}"), {"role": "viewer"})
+    issued = (await admin("POST", own(live, "/proxy-credentials"), proxy)).json()["credential"]["id"]
+    await admin("POST", own(live, f"/proxy-credentials/{issued}/revoke"))
+    shared = (await admin("POST", own(live, "/sdk-keys"), proxy)).json()["key"]["id"]
+    await admin("POST", own(live, f"/sdk-keys/{shared}/revoke"))
+    hidden = {"inviteMember", "updateMember", "acceptInvitation", "issueProxyKey", "revokeProxyKey"}
+    for reader in (admin, *[await came_in(live, role) for role in ("developer", "analyst", "viewer")]):
+        response = await reader("GET", API + "/audit?limit=200")
+        actions = {record["action"] for record in response.json()["records"]}
+        assert {"issueSdkKey", "revokeSdkKey"} <= actions
+        assert hidden & actions == (hidden if reader is admin else set())
+        told = [text in response.text for text in (member["id"], ADA["email"], issued)]
+        assert told == [reader is admin] * 3
+        by_name = await reader("GET", API + "/audit?action=inviteMember")
+        assert len(by_name.json()["records"]) == (reader is admin)
+
+
 @pytest.mark.slow(0.3)
 async def test_a_session_ends_after_30_minutes_without_use_and_after_12_hours(live: Live):
     """Decisions 15.6."""

@@ -190,6 +190,7 @@ async def test_counts_stay_when_a_visitor_is_erased(shop: Shop):
         ("?to=tomorrow", "to", "invalid_value"),
         ("?from=2025-01-01T00:00:00Z&to=2026-03-01T00:00:00Z", "to", "out_of_range"),
         ("?to=2024-01-01T00:00:00Z", "to", "out_of_range"),
+        ("?from=2024-11-27T00:00:00Z&to=2026-01-01T00:00:00.001Z", "to", "out_of_range"),
     ],
 )
 async def test_a_window_beyond_400_days_is_refused(shop: Shop, query: str, parameter: str, issue: str):

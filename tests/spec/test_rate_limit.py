@@ -230,11 +230,11 @@ async def test_other_routes_have_their_own_limits_before_any_work(tmp_path: Path
         _, management = live.issue("management", organization=number)
 
         async def ask(method: str, path: str, key: str) -> httpx.Response:
-            headers = {"x-api-key": key} | ({"origin": ORIGIN} if key == public else {})
+            headers = {"x-api-key": key} | ({"origin": ORIGIN} if key.startswith("svc_pk_") else {})
             return await live.client.request(method, "/api/v1" + path, headers=headers)
 
-        async def challenge() -> httpx.Response:
-            return await ask("POST", "/attestation/challenge", public)
+        async def challenge(key: str = public) -> httpx.Response:
+            return await ask("POST", "/attestation/challenge", key)
 
         assert [(await challenge()).status_code for _ in range(3)] == [200, 200, 200]
         with nothing_stored(live):
@@ -250,6 +250,11 @@ async def test_other_routes_have_their_own_limits_before_any_work(tmp_path: Path
         assert (await ask("GET", "/events", other)).status_code == 200
         live.clock.advance(seconds=1)
         assert (await challenge()).status_code == 200
+        for rate_limit, taken in ((5, 5), (0, 8)):  # as many as identifications, where that is more
+            of = live.new_organization(rate_limit=rate_limit).number
+            _, key = live.issue(organization=of, environment="production")
+            statuses = [(await challenge(key)).status_code for _ in range(8)]
+            assert statuses == [200] * taken + [429] * (8 - taken)
 
 
 async def test_a_request_refused_before_admission_takes_no_token_and_has_no_limit_headers(live: Live):

@@ -16,13 +16,17 @@ from svc.features.rules.language.conditions import known
 from svc.features.rules.ruleset import Rule
 from svc.kernel.values.timestamps import timestamp
 from tests.spec.commands import Run
-from tests.spec.responses import act, assert_error, visit
+from tests.spec.responses import act, assert_error, forward, visit
 from tests.spec.test_accounts import event_of
-from tests.support.live import Live, live_service, report, succeeded
+from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report, succeeded
 
 pytestmark = pytest.mark.usefixtures("engine")
 
 FIFTH = {"name": "Fifth account", "condition": 'velocity.visitor.accounts["30d"] >= 5', "action": "review"}
+
+
+BLOCKED = {"id": "rul_BlockedLists00000000"}
+"""Of a rule that every organization starts with."""
 
 
 class Shop(NamedTuple):
@@ -123,6 +127,8 @@ async def test_a_save_upon_another_revision_is_a_conflict(shop: Shop):
         ([FIFTH | {"name": ""}], ("rules[0].name", "invalid_value")),
         ([FIFTH | {"name": "x" * 81}], ("rules[0].name", "too_long")),
         ([FIFTH | {"id": "rul_" + "0" * 20}], ("rules[0].id", "invalid_value")),
+        ([FIFTH | BLOCKED, FIFTH | BLOCKED | {"name": "Again"}], ("rules[1].id", "invalid_value")),
+        ([FIFTH | {"name": " "}], ("rules[0].name", "invalid_value")),
         ([FIFTH | {"condition": "x" * 2001}], ("rules[0].condition", "too_long")),
         ([FIFTH | {"condition": "score >"}], ("rules[0].condition", "invalid_condition")),
         ([FIFTH | {"condition": "score"}], ("rules[0].condition", "invalid_condition")),
@@ -235,11 +241,14 @@ async def test_public_keys_get_no_decision_where_the_organization_says_so(shop: 
     assert "decision" not in answer
     assert "decision" not in json.loads(urlsafe_b64decode(answer["verdict"].split(".")[1] + "=="))
     assert (await shop.event(answer))["decision"]["rule"] == "All"
-    headers = {"x-api-key": shop.secret, "x-svc-visitor-ip": "81.2.69.160"}
-    body = {"sdk": {}, "signals": report()}
-    assert (await shop.live.client.post("/api/v1/identify", json=body, headers=headers)).json()["decision"][
-        "rule"
-    ] == "All"
+    place = {"x-svc-visitor-ip": PUBLIC_ADDRESS}
+    assert succeeded(await forward(shop.live, shop.secret, place))["decision"]["rule"] == "All"
+    _, proxy = shop.live.issue("proxy", "production")
+    assert succeeded(await forward(shop.live, proxy, place))["decision"]["rule"] == "All"
+    sent = {**place, "x-svc-public-key": shop.public, "x-svc-visitor-origin": ORIGIN}
+    forwarded = succeeded(await forward(shop.live, proxy, sent, verdict=True))
+    assert "decision" not in forwarded
+    assert "decision" not in json.loads(urlsafe_b64decode(forwarded["verdict"].split(".")[1] + "=="))
 
 
 async def test_events_are_listed_by_their_decision(shop: Shop):
@@ -393,9 +402,11 @@ async def test_a_development_key_asks_for_signals_and_accounts(shop: Shop):
 
 async def test_with_any_other_key_the_field_is_ignored(shop: Shop):
     _, staging = shop.live.issue(environment="staging")
-    for key in (shop.public, staging):
+    _, proxy = shop.live.issue("proxy")
+    place = {"x-svc-visitor-ip": PUBLIC_ADDRESS}
+    for key, headers in ((shop.public, {}), (staging, {}), (proxy, place)):
         for asked in ({"signals": ["tor"]}, {"signals": ["nothing"]}, 7):
-            answer = (await visit(shop.live, key, report() | {"test": asked})).json()
+            answer = succeeded(await visit(shop.live, key, report() | {"test": asked}, headers=headers))
             assert "triggers" not in answer or "tor" not in {one["signal"] for one in answer["triggers"]}
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from svc.identify.keys.proof import Subject
 from tests.spec.test_proven_visits import ELSEWHERE, ORIGIN, Browser, fired
-from tests.support.live import PUBLIC_ADDRESS, Live
-from tests.support.proofs import BrowserKey
+from tests.support.live import PUBLIC_ADDRESS, USER_AGENT, Live, succeeded
+from tests.support.proofs import BrowserKey, send
 
 NEW_TOKEN = "fedcba9876543210fedcba9876543210"
 NEXT, THIEVES = BrowserKey(7), BrowserKey(8)
@@ -46,6 +46,16 @@ async def test_the_browser_is_told_to_renew_a_token_that_another_key_claims(live
     answer = await browser.visit()
     assert (answer["proven"], answer["client_token_renew"]) == (True, True)
     assert "client_token_renew" not in await browser.event(answer)
+
+
+async def test_a_server_that_forwards_no_public_key_is_not_told(live: Live):
+    """Decisions 18.2: it is for the page's own SDK."""
+    browser, (_, proxy) = await claimed(live), live.issue("proxy")
+    agent = {"x-svc-visitor-user-agent": USER_AGENT}
+    place = {"x-svc-visitor-ip": PUBLIC_ADDRESS, "x-svc-visitor-origin": ORIGIN, **agent}
+    answer = succeeded(await send(live, proxy, browser.body(), place))
+    assert (answer["proven"], "client_token_renew" in answer) == (True, False)
+    assert (await browser.visit())["client_token_renew"] is True
 
 
 async def test_neither_a_browser_alone_with_its_token_nor_a_thief_is_told(live: Live):

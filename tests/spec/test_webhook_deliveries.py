@@ -547,6 +547,7 @@ async def test_a_410_ends_the_delivery_and_another_url_or_a_resume_starts_again(
     assert (await hooks.patch(endpoint_id, description="looked at")).json()["status"] == "failing"
     changed = (await hooks.patch(endpoint_id, **change)).json()
     assert (changed["status"], changed["last_delivery_at"]) == ("active", STARTED)
+    assert ("failing_since" in shown, "failing_since" in changed) == (True, False), "its failures count no more"
     assert await hooks.wait(hours=9) == []
 
 

@@ -166,7 +166,7 @@ FAULTS: list[Any] = [
     ({"url": "http://shop.example/hook"}, "url", "invalid_url"),
     ({"url": "https://user:word@shop.example/hook"}, "url", "invalid_url"),
     ({"url": "https://shop.example/hook#part"}, "url", "invalid_url"),
-    ({"url": "https://shop.example/" + "x" * 2048}, "url", "invalid_url"),
+    ({"url": "https://shop.example/".ljust(2049, "x")}, "url", "invalid_url"),
     ({"url": "https://nowhere.example/"}, "url", "invalid_url"),
     ({"url": "https://shop.example:22/"}, "url", "invalid_url"),
     ({"url": "https://inside.example/"}, "url", "not_public_address"),

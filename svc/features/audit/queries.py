@@ -9,9 +9,10 @@ from typing import NamedTuple
 from uuid import UUID
 
 from svc.kernel.access.audit import AuditRecord
+from svc.kernel.access.members import MEMBER_PREFIX
 from svc.kernel.access.tables import AUDIT
 from svc.kernel.store.snapshot import Snapshot
-from svc.kernel.tenants.queries import organizations
+from svc.kernel.tenants.queries import find_key_of, organizations
 from svc.kernel.values.ids import first_id
 
 BEYOND_MS = (1 << 48) - 1
@@ -58,6 +59,14 @@ def before(snapshot: Snapshot, number: int, first: bytes, raw_id: bytes, limit: 
     """
     rows = snapshot.scan_reverse(AUDIT, (number, first), (number, raw_id)) if first < raw_id else iter(())
     return (AuditMatch(UUID(bytes=found), record) for (_, found), record in islice(rows, limit))
+
+
+def is_for_admins(snapshot: Snapshot, number: int, record: AuditRecord) -> bool:
+    """Return whether a record of the organization is about a member or a proxy key, which admins alone may read of
+    (interface 5, rule 5; decisions 15.1).
+    """
+    subject = record.subject or ""
+    return subject.startswith(MEMBER_PREFIX) or find_key_of(snapshot, number, subject, ("proxy",)) is not None
 
 
 def _found(snapshot: Snapshot, sought: Sought) -> Iterator[AuditMatch]:

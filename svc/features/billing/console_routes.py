@@ -25,8 +25,10 @@ from svc.features.billing.console_bodies import (
     settled_row,
 )
 from svc.features.billing.credit_queries import credit_of
+from svc.http.change import caller_of
 from svc.http.listing import encoded, read_page
 from svc.http.route import Call, Route, Services, console_route
+from svc.kernel.access.roles import may
 from svc.kernel.limits.quotas import Holding
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants import queries as lookups
@@ -99,7 +101,7 @@ async def list_audit(services: Services, call: Call) -> AuditBody | Refusal:
     `out_of_range` for a window).
     """
     query: AuditQuery = call.query
-    number = call.organization.number
+    number, is_admin = call.organization.number, may(caller_of(call).key.role, "administer")
     window = _window(query)
     if isinstance(window, Refusal):
         return window
@@ -107,8 +109,9 @@ async def list_audit(services: Services, call: Call) -> AuditBody | Refusal:
     first, beyond = first_id(sought.since_ms), first_id(min(sought.until_ms, BEYOND_MS))
 
     def scan(snapshot: Snapshot, before: bytes, count: int) -> Iterator[tuple[bytes, AuditMatch | None]]:
-        rows = audit_views.before(snapshot, number, first, min(before, beyond), count)
-        return ((row.id.bytes, row if sought.fits(row.record) else None) for row in rows)
+        for row in audit_views.before(snapshot, number, first, min(before, beyond), count):
+            is_shown = is_admin or not audit_views.is_for_admins(snapshot, number, row.record)
+            yield row.id.bytes, row if is_shown and sought.fits(row.record) else None
 
     cursors = Cursors(services.webhooks.cursors_key, "audit", number)
     page = await read_page(services, call.turn, cursors, query, encoded(scan, audit_row), beyond)
@@ -138,8 +141,8 @@ ROUTES: tuple[Route, ...] = (
         summary="List changes",
         description=(
             "The audit log of the organization: every change by a member, a management key or the operator, newest "
-            "first, for 400 days. A filter that fits few changes may lead to a short or empty page with a cursor that "
-            "goes on."
+            "first, for 400 days. What is about members and proxy keys is for admins alone. A filter that fits few "
+            "changes may lead to a short or empty page with a cursor that goes on."
         ),
         handler=list_audit,
         query=AuditQuery,

@@ -13,6 +13,7 @@ import shutil
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from blake3 import blake3
 
@@ -55,6 +56,19 @@ def replace(path: Path, content: bytes) -> None:
     partial.unlink(missing_ok=True)
     write(partial, content)
     rename(partial, path)
+
+
+def refused(folder: Path) -> OSError | None:
+    """Return why no file can be written in a folder, or `None`: one is, and is gone afterwards. A full disk is no
+    reason.
+    """
+    try:
+        with TemporaryFile(dir=folder) as file:
+            file.write(bytes(4096))
+            file.flush()
+    except OSError as error:
+        return None if error.errno == errno.ENOSPC else error
+    return None
 
 
 BLOCK_BYTES = 4 << 20

@@ -157,10 +157,10 @@ async def test_a_full_store_is_one_line_of_the_log_however_many_requests_it_stop
                 response = await visit(live, secret, {"noise": os.urandom(300_000).hex()})
                 assert_error(response, 503, "service_unavailable")
             with trio.fail_after(10):
-                while logs[-1]["event"] != "the store stops nothing any more":  # noqa: ASYNC110  of a log line
+                while logs[-1]["event"] != "the store is available again":  # noqa: ASYNC110  of a log line
                     await trio.sleep(0.05)
         told = [line for line in logs if "store" in line["event"] and line["event"] != "request"]
-        assert [line["event"] for line in told] == ["store full, write rejected", "the store stops nothing any more"]
+        assert [line["event"] for line in told] == ["store full, write rejected", "the store is available again"]
         assert told[0]["doing"] == "identify"
         assert "full" in told[0]["reason"] or "map_gib" in told[0]["reason"]
         assert told[1]["times"] == {"identify": 10}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 SAY_S = 60.0
 """Time between two lines about a fault that lasts."""
@@ -23,7 +24,7 @@ class LastingFault:
         """How often it was met since it began, by what met it."""
         self._began_s = self._said_s = self._met_s = float("-inf")
 
-    def met(self, doing: str, times: int = 1) -> dict[str, object] | None:
+    def met(self, doing: str, times: int = 1) -> dict[str, Any] | None:
         """Note that the fault stopped this work, `times` pieces of it. Return the fields that a log line has besides
         its cause, or `None` if no line is due: it has not just begun, and there was one within `SAY_S`.
         """
@@ -38,7 +39,7 @@ class LastingFault:
         self._said_s = now_s
         return {"seconds": round(now_s - self._began_s), "times": dict(self._times)}
 
-    def over(self) -> dict[str, object] | None:
+    def over(self) -> dict[str, Any] | None:
         """Return the fields of the line that says that the fault is over, once, if it was not met for `QUIET_S`; else
         `None`. The caller knows that its cause is gone.
         """

@@ -117,4 +117,4 @@ class Outage:
     def settle(self) -> None:
         """Log that the outage is over, if nothing was stopped lately. The caller knows that the store takes writes."""
         if (fields := self._fault.over()) is not None:
-            log.info("the store stops nothing any more", **fields)
+            log.info("the store is available again", **fields)

@@ -54,13 +54,6 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ.pop("PYTHONUNBUFFERED", None)
 sys.dont_write_bytecode = False
 
-# Where rich is installed, structlog draws a logged traceback with the variables of every frame, which takes half a
-# second. `svc` does without it.
-assert "structlog" not in sys.modules
-sys.modules["rich"] = None  # pyright: ignore[reportArgumentType]
-importlib.import_module("structlog")
-del sys.modules["rich"]
-
 GARBAGE_OBJECTS = 50_000
 """After how many new objects garbage is looked for, instead of 700; as in `svc serve`."""
 SECONDS_ON_POSTGRESQL = 0.1

@@ -54,6 +54,16 @@ def test_the_unit_allows_time_for_the_drain_and_restarts_except_after_a_usage_er
     assert int(service["LimitNOFILE"]) > 4 * SETTINGS.max_connections
 
 
+def test_a_unit_that_is_always_restarted_never_gives_up():
+    """One that fails is ended for good after five starts in ten seconds, as a follower whose disk is full would be."""
+    pages = "".join(page.read_text() for page in (ROOT / "docs").glob("*.md"))
+    shown = re.findall(r"^```ini\n(.*?)^```", pages, re.MULTILINE | re.DOTALL)
+    shipped = (path.read_text() for path in (ROOT / "ops").glob("*.service"))
+    units = [text for text in (*shown, *shipped) if "Restart=always" in text]
+    assert len(units) >= 2
+    assert all("[Unit]" in text and "\nStartLimitIntervalSec=0\n" in text for text in units)
+
+
 def test_the_unit_starts_an_existing_command():
     _, *arguments = shlex.split(unit()["ExecStart"])
     shown = CliRunner().invoke(program, [*arguments, "--help"])

@@ -13,7 +13,6 @@ from functools import partial
 from typing import Final, TypeVar
 
 import msgspec
-import structlog
 import trio
 
 from svc.http.callers.caller import Caller, UsedSession
@@ -28,8 +27,6 @@ from svc.kernel.store.store import StoreFullError
 from svc.kernel.tenants.queries import is_removed
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.work.store_watch import STALLED_S
-
-log = structlog.get_logger()
 
 T = TypeVar("T")
 
@@ -94,7 +91,7 @@ async def _commit(
             return await services.store.write_one(checked_job, number, may_use_reserve=may_use_reserve)
         return NOT_NOW  # noqa: TRY300  reached where it was not its turn in time
     except StoreFullError as error:
-        log.warning("store full, write rejected", request_id=str(call.request_id), reason=str(error))
+        services.store.outage.stopped("change", error)
         return Refusal("service_unavailable")
 
 

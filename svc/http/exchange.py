@@ -141,7 +141,7 @@ class Exchange:
         try:
             outcome = await self._run(_Arrived(route, found, request, headers, context))
         except UnavailableError as error:
-            log.warning("the store is not available", request_id=str(context.request_id), reason=str(error))
+            self._services.store.outage.stopped("request", error)
             outcome = Outcome(NOT_NOW)
         except CorruptionError as error:
             self._services.corrupt.note(route.operation_id, None, error)

@@ -22,7 +22,7 @@ import structlog
 import trio
 
 from svc.identify.records import Event
-from svc.kernel.values.errors import OperatorError
+from svc.kernel.values.errors import OperatorError, explained
 from svc.kernel.values.fields import Environment
 from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.values.refused_requests import RefusedRequest
@@ -306,7 +306,7 @@ def reach(directory: Path, slot: WorkerSlot) -> Generator[Bus]:
     try:
         bus = SocketBus(directory, slot)
     except OSError as error:
-        problem = f"cannot make a socket in {directory / DIRECTORY}: {error.strerror}"
+        problem = explained("cannot make a socket in", directory / DIRECTORY, error)
         if slot.workers > 1:
             raise OperatorError(f"{problem}; several workers need it: set workers to 1, or use another disk") from error
         log.warning(problem, consequence="changes by commands are noticed some seconds later")

@@ -9,9 +9,10 @@ from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 
 import pytest
+import structlog
 import trio
 
-from svc.http.server.listening import AT_ONCE, PlainListener
+from svc.http.server.listening import AT_ONCE, FULL_S, LEFT_S, PlainListener
 from svc.workers.shared_memory import FEW, OpenConnections
 
 BURST = 150
@@ -110,16 +111,25 @@ def _no_more_files() -> Generator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
-async def test_a_worker_that_is_ahead_says_that_no_file_can_be_opened():
-    """As one that is not: `trio.serve_listeners` waits then, and logs it."""
+@pytest.mark.parametrize("is_ahead", [False, True])
+async def test_where_no_file_can_be_opened_one_line_says_so_and_connections_wait(is_ahead: bool):
     with ExitStack() as stack:
         listening = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         listening.setblocking(False)
         connections = OpenConnections(2)
         ours, _ = connections.of(0), connections.of(1)
-        ours.add(FEW)
+        ours.add(FEW if is_ahead else 0)
         listener = PlainListener(listening, ours)
-        stack.enter_context(socket.create_connection(listening.getsockname()))
-        with trio.fail_after(10), _no_more_files(), pytest.raises(OSError, match="Too many open files"):
+        client = stack.enter_context(socket.create_connection(listening.getsockname()))
+        logs = stack.enter_context(structlog.testing.capture_logs())
+        with _no_more_files(), trio.move_on_after(3 * FULL_S + 2 * LEFT_S):
             await listener.accept()
+        with trio.fail_after(10):
+            stream = await listener.accept()
+        assert stream.socket.getpeername() == client.getsockname()
+        assert [(line["event"], line["reason"]) for line in logs] == [
+            ("no connection can be accepted", "Too many open files")
+        ]
+        assert "LimitNOFILE" in logs[0]["next_step"]
+        await stream.aclose()
         await listener.aclose()

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
+import errno
 import os
 import shutil
 import socket
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NoReturn
 
 import pytest
 from structlog.testing import capture_logs
@@ -140,6 +142,32 @@ def _as_nobody(folder: Path, check: Callable[[], Finding]) -> str:
     os.waitpid(process, 0)
     with os.fdopen(reader) as found:
         return found.read()
+
+
+@pytest.mark.parametrize("name", ["", "store"])
+def test_a_folder_in_which_no_file_can_be_written_is_a_problem(data: Path, name: str, monkeypatch: pytest.MonkeyPatch):
+    """A kernel may refuse all writes after an error of the disk and still call the file system writable."""
+
+    def refuse(dir: Path) -> NoReturn:  # noqa: A002  as of `TemporaryFile`
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS)) if dir == data / name else OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr("svc.kernel.store.files.durable_files.TemporaryFile", refuse)
+    finding = health_checks.permissions(examined(data))
+    assert (finding.status, "dmesg" in finding.do) == ("problem", True)
+    assert finding.says == f"no file can be written in {data / name}: Read-only file system"
+
+
+@pytest.mark.parametrize("name", ["", "store", "store/data.mdb"])
+def test_what_is_mounted_read_only_is_a_problem(data: Path, name: str, monkeypatch: pytest.MonkeyPatch):
+    asked = os.statvfs
+
+    def mounted(path: Path) -> SimpleNamespace:
+        return SimpleNamespace(f_flag=os.ST_RDONLY if path == data / name else asked(path).f_flag)
+
+    monkeypatch.setattr("os.statvfs", mounted)
+    finding = health_checks.permissions(examined(data))
+    assert (finding.status, "remount" in finding.do) == ("problem", True)
+    assert finding.says == f"{data / name} is on a file system that is mounted read-only"
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="root may do everything")

@@ -7,6 +7,8 @@ from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 
 import pytest
+import structlog
+import trio
 
 import svc
 from svc.identify.network_data.lookup import BuiltInRanges
@@ -139,3 +141,26 @@ async def test_a_store_that_cannot_write_is_unavailable_until_a_write_fits(tmp_p
         answer = (await visit(live, secret, {"timezone": "UTC"}, headers=with_key)).json()
         assert "duplicate" not in answer
         assert (await live.client.get("/readyz")).status_code == 200
+
+
+async def test_a_full_store_is_one_line_of_the_log_however_many_requests_it_stops(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """A line when it begins, with the reason, and one with the count when it is over."""
+    monkeypatch.setattr("svc.kernel.limits.lasting.QUIET_S", 0.5)
+    async with live_service(tmp_path, map_bytes=3 << 19, metrics=True) as live:
+        _, secret = live.issue()
+        with structlog.testing.capture_logs() as logs:
+            while (await visit(live, secret, {"noise": os.urandom(300_000).hex()})).status_code == 200:
+                pass
+            for _ in range(9):
+                response = await visit(live, secret, {"noise": os.urandom(300_000).hex()})
+                assert_error(response, 503, "service_unavailable")
+            with trio.fail_after(10):
+                while logs[-1]["event"] != "the store is available again":  # noqa: ASYNC110  of a log line
+                    await trio.sleep(0.05)
+        told = [line for line in logs if "store" in line["event"] and line["event"] != "request"]
+        assert [line["event"] for line in told] == ["store full, write rejected", "the store is available again"]
+        assert told[0]["doing"] == "identify"
+        assert "full" in told[0]["reason"] or "map_gib" in told[0]["reason"]
+        assert told[1]["times"] == {"identify": 10}

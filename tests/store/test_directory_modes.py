@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import errno
+import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 
 from svc.kernel.store.directory import Opened, open_directory, risky_modes
+from svc.kernel.store.files import durable_files
 from svc.kernel.values.errors import DirectoryError
 from svc.world import World
 
@@ -80,6 +85,36 @@ def test_a_folder_in_place_of_the_pepper_is_named(data: Path, tmp_path: Path):
     """A container whose secret is not there is given an empty folder."""
     with pytest.raises(DirectoryError, match=rf"cannot use {tmp_path}: Is a directory"):
         opened(data, tmp_path)
+
+
+def locked(directory: Path) -> None:
+    with durable_files.locked(directory / "serve.lock"):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("number", "step"),
+    [
+        (errno.EACCES, "run the command as the user to whom it belongs, or chown it"),
+        (errno.EPERM, "run the command as the user to whom it belongs, or chown it"),
+        (errno.EROFS, "look into dmesg for the reason, then remount it: mount -o remount,rw"),
+        (errno.ENOSPC, "free some space"),
+        (errno.EDQUOT, "free some space"),
+        (errno.EISDIR, None),
+    ],
+)
+@pytest.mark.parametrize("use", [opened, locked, durable_files.make_folder])
+def test_a_file_or_folder_that_the_system_refuses_says_what_to_do(
+    use: Callable[[Path], Any], number: int, step: str | None, data: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def refuse(path: Path, *_: Any, **__: Any) -> NoReturn:
+        raise OSError(number, os.strerror(number), str(path))
+
+    monkeypatch.setattr("pathlib.Path.mkdir", refuse)
+    monkeypatch.setattr("os.open", refuse)
+    with pytest.raises(DirectoryError) as refused:
+        use(data)
+    assert refused.value.line.endswith("; ".join(filter(None, (f": {os.strerror(number)}", step))))
 
 
 def test_a_map_larger_than_the_address_space_says_what_to_do(data: Path):

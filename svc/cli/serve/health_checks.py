@@ -48,6 +48,7 @@ from svc.kernel.store.directory import (
     risky_modes,
 )
 from svc.kernel.store.engine import EngineError
+from svc.kernel.store.files import durable_files
 from svc.kernel.store.files.serve_lock import holder_of
 from svc.kernel.store.lmdb import witness
 from svc.kernel.store.reading import OlderFileError
@@ -133,17 +134,19 @@ def permissions(examined: Examined) -> Finding:
 
 
 def _unusable_file(directory: Path, pepper: Path) -> Finding | None:
-    if os.statvfs(directory).f_flag & os.ST_RDONLY:
-        do = "look into dmesg for the reason, then remount it: mount -o remount,rw"
-        return _problem(f"{directory} is on a file system that is mounted read-only", do)
     folder = directory / "store"
     written = (directory, folder, folder / "data.mdb", folder / "lock.mdb", directory / "serve.lock")
-    for path in (*written, pepper):
+    for path in filter(Path.exists, (*written, pepper)):
+        if path != pepper and os.statvfs(path).f_flag & os.ST_RDONLY:
+            do = "look into dmesg for the reason, then remount it: mount -o remount,rw"
+            return _problem(f"{path} is on a file system that is mounted read-only", do)
         needed = os.R_OK | (os.W_OK if path != pepper else 0) | (os.X_OK if path.is_dir() else 0)
-        if path.exists() and not os.access(path, needed):
+        if not os.access(path, needed):
             owner = f"it belongs to user {path.stat().st_uid}, and this is user {os.getuid()}"
             do = "run this command and the service as its owner, or change the owner with chown -R"
             return _problem(f"{path} cannot be read{' and written' * (path != pepper)}: {owner}", do)
+        if path.is_dir() and (refused := durable_files.refused(path)) is not None:
+            return _problem(f"no file can be written in {path}: {refused.strerror}", "look into dmesg for the reason")
     return None
 
 

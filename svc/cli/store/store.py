@@ -30,7 +30,7 @@ from svc.kernel.store.opening import engine_at, open_store
 from svc.kernel.store.postgresql.connection.url import StoreUrl, is_store_url
 from svc.kernel.store.reading import read_only, read_only_database
 from svc.kernel.tenants import queries as lookups
-from svc.kernel.values.errors import DirectoryError
+from svc.kernel.values.errors import DirectoryError, explained
 from svc.world import World, elapsed_s
 
 
@@ -106,7 +106,7 @@ def _replace(location: Path | StoreUrl, path: Path, config: Config, world: World
         revoked = _revoke_all(Opened(store, b""), world)
         put_new_pepper(store, path, world.entropy)
     except OSError as error:
-        raise DirectoryError(f"cannot write {error.filename or path}: {error.strerror}") from error
+        raise DirectoryError(explained("cannot write", error.filename or path, error)) from error
     finally:
         store.close()
     return revoked

@@ -72,7 +72,7 @@ async def count(
             job = partial(step, number=number, now_ms=world.now_ms())
             after: Recount | None = await store.write_one(job, number, may_use_reserve=True)
         except (StoreFullError, UnavailableError) as error:
-            log.warning("counting stopped: the store takes no writes", organization=number, reason=str(error))
+            store.outage.stopped("counting", error)
             return False
         except CorruptionError as error:
             corrupt.note("recount", number, error)

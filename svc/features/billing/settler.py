@@ -50,7 +50,7 @@ async def run(
             may_block = not await is_ahead(store, world, watch)
             await settle_all(store, world, wake, corrupt, may_block=may_block)
         except StoreFullError as error:
-            log.warning("settlement stopped: store full", reason=str(error))
+            store.outage.stopped("settlement", error)
         except Exception:
             await trio.sleep(interval_s)  # the supervisor restarts at once, and a few times a minute at most
             raise

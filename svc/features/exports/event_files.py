@@ -30,6 +30,7 @@ from svc.features.exports.lines import (
 from svc.identify.queries.events import EventMatch, UnreadableEvent
 from svc.identify.records import Event
 from svc.kernel.store.files import durable_files
+from svc.kernel.values.errors import explained
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -58,7 +59,7 @@ def output_file(path: Path | None) -> Generator[Callable[[bytes], Any]]:
             with gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0) as packed:
                 yield packed.write
     except OSError as error:
-        raise CommandError(f"cannot write {path}: {error.strerror or error}") from error
+        raise CommandError(explained("cannot write", path, error)) from error
 
 
 def _is_special(path: Path) -> bool:

@@ -33,6 +33,7 @@ from svc.identify.queries.event_changes import newest_change
 from svc.identify.queries.events import EventMatch, UnreadableEvent
 from svc.kernel.store.files import durable_files
 from svc.kernel.store.store import Store
+from svc.kernel.values.errors import explained
 from svc.kernel.values.fields import ENVIRONMENTS
 from svc.kernel.values.timestamps import timestamp
 from svc.world import World, pause
@@ -212,7 +213,7 @@ def _alone(folder: Path) -> Generator[None]:
                 path.unlink()
             yield
     except OSError as error:
-        raise CommandError(f"cannot write to {folder}: {error.strerror or error}") from error
+        raise CommandError(explained("cannot write to", folder, error)) from error
 
 
 def _read(path: Path, asked: _State) -> _State:

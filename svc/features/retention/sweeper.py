@@ -253,7 +253,7 @@ async def _write(store: Store, progress: Progress, number: int, task: str, job: 
     try:
         (outcome,) = await store.write([Write(job, number)], may_use_reserve=True)
     except (StoreFullError, UnavailableError) as error:
-        log.warning("retention stopped: the store takes no writes", organization=number, task=task, reason=str(error))
+        store.outage.stopped("retention", error)
         progress.failed[task] += 1
         return None
     if isinstance(outcome, CorruptionError):

@@ -27,7 +27,7 @@ from svc.kernel.store.schema.table import Migration, installed
 from svc.kernel.store.steps import QUIET, Steps
 from svc.kernel.store.store import ReadTransaction
 from svc.kernel.store.tables import META
-from svc.kernel.values.errors import DirectoryError
+from svc.kernel.values.errors import DirectoryError, explained
 from svc.world import RunSync
 
 FOLDER = "before-upgrade"
@@ -78,7 +78,7 @@ def upgrade(
             if folder_path != kept:
                 shutil.rmtree(folder_path)
     except OSError as error:
-        raise DirectoryError(f"cannot upgrade {directory}: {error.filename or path}: {error.strerror}") from error
+        raise DirectoryError(explained(f"cannot upgrade {directory}:", error.filename or path, error)) from error
     return Upgraded(before, len(migrations), kept)
 
 

@@ -17,19 +17,28 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
+import structlog
 import trio
 from cryptography import x509
 
+from svc.kernel.limits.lasting import LastingFault
 from svc.kernel.net.addresses import read_bind
 from svc.kernel.values.errors import OperatorError
 from svc.workers.shared_memory import ConnectionShare
+from svc.world import elapsed_s
+
+log = structlog.get_logger()
 
 FIRST_DESCRIPTOR = 3
 """Of those that systemd passes (sd_listen_fds(3))."""
 AT_ONCE = 8
 """Connections that are accepted in one pass of the loop. Few, so that workers who share a socket share a burst, too."""
 ACCEPT_CAPACITY_ERRNOS = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS}
-"""Of `accept`, where no connection fits: `trio.serve_listeners` logs them and waits."""
+"""Of `accept`, where no connection fits."""
+FULL_S = 0.1
+"""Between two tries while no connection fits."""
+NO_ROOM = "no connection can be accepted"
+NO_ROOM_STEP = "raise the limit of open files (LimitNOFILE=, ulimit -n) above twice max_connections"
 LEFT_S = 0.002
 """How long a worker with more connections than another leaves a waiting one to that worker, which takes it in a tenth
 of that time if it is idle, and later than this one could if it is busy."""
@@ -122,6 +131,7 @@ class PlainListener(trio.abc.Listener[trio.SocketStream]):
         self._inner = trio.SocketListener(trio.socket.from_stdlib_socket(plain))
         self._accepted: deque[trio.SocketStream] = deque()
         """Handed out before the loop goes on, so that none is left here when the listener is closed."""
+        self._no_room = LastingFault(elapsed_s)
         self._most_left = 1
         """Connections to take next of those that others have left: more each time, as they may be stopped."""
 
@@ -131,23 +141,35 @@ class PlainListener(trio.abc.Listener[trio.SocketStream]):
         return self._inner.socket
 
     async def accept(self) -> trio.SocketStream:
-        """Accept the next connection; there is no checkpoint if it was accepted together with the previous one. Raises
-        `OSError`.
+        """Accept the next connection; there is no checkpoint if it was accepted together with the previous one. Where
+        the system has no room for it, wait until it has. Raises `OSError` for other causes.
         """
         while not self._accepted:
-            if self._is_ahead():
-                await trio.lowlevel.wait_readable(self._plain)
-                if self._is_ahead():
-                    await trio.sleep(LEFT_S)
-                while len(self._accepted) < self._most_left and self._take_waiting():
-                    pass
-                self._most_left = min(2 * self._most_left, AT_ONCE) if self._accepted else 1
-            else:
-                self._most_left = 1
-                self._take(await self._inner.accept())
-                while len(self._accepted) < AT_ONCE and not self._is_ahead() and self._take_waiting():
-                    pass
+            try:
+                await self._accept_some()
+            except OSError as error:
+                if error.errno not in ACCEPT_CAPACITY_ERRNOS:
+                    raise
+                if (fields := self._no_room.met("accept")) is not None:
+                    log.warning(NO_ROOM, reason=error.strerror, next_step=NO_ROOM_STEP, **fields)
+                await trio.sleep(FULL_S)
+        if (fields := self._no_room.over()) is not None:
+            log.info("connections are accepted again", **fields)
         return self._accepted.popleft()
+
+    async def _accept_some(self) -> None:
+        if self._is_ahead():
+            await trio.lowlevel.wait_readable(self._plain)
+            if self._is_ahead():
+                await trio.sleep(LEFT_S)
+            while len(self._accepted) < self._most_left and self._take_waiting():
+                pass
+            self._most_left = min(2 * self._most_left, AT_ONCE) if self._accepted else 1
+        else:
+            self._most_left = 1
+            self._take(await self._inner.accept())
+            while len(self._accepted) < AT_ONCE and not self._is_ahead() and self._take_waiting():
+                pass
 
     def _is_ahead(self) -> bool:
         return self.share is not None and self.share.is_ahead()

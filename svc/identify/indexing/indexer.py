@@ -58,7 +58,7 @@ async def run(store: Store, world: World, corrupt: CorruptRows | None = None) ->
                 steps += await repair(store, corrupt)
                 known = corrupt.found.total()
         except (StoreFullError, UnavailableError) as error:
-            log.warning("indexing stopped: the store takes no writes", reason=str(error))
+            store.outage.stopped("indexing", error)
             steps = 0
         rest_s = SHORTEST_REST_S if steps else min(2 * rest_s, LONGEST_REST_S)
 

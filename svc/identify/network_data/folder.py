@@ -27,7 +27,7 @@ from typing import NamedTuple
 from svc.identify.network.facts import Range
 from svc.identify.network_data import NetworkFileError
 from svc.identify.network_data.lists import MAX_BYTES, AddressSet, Database, read_as_numbers, read_list, read_servers
-from svc.kernel.values.errors import OperatorError
+from svc.kernel.values.errors import OperatorError, explained
 from svc.kernel.values.text_files import decode_text
 
 LIST_KINDS = {
@@ -235,7 +235,7 @@ def locked_folder(folder: Path) -> Generator[None]:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     except OSError as error:
-        raise FolderError(f"cannot write to {folder}: {error.strerror or error}") from error
+        raise FolderError(explained("cannot write to", folder, error)) from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield

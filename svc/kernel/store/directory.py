@@ -30,7 +30,7 @@ from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import Store
 from svc.kernel.store.tables import META
-from svc.kernel.values.errors import DirectoryError
+from svc.kernel.values.errors import DirectoryError, explained
 from svc.world import RunSync, wall_clock_ms
 
 NO_STORE = "{} holds no store of this service; `svc org create` makes one, and `svc store move` fills one"
@@ -119,7 +119,7 @@ def open_directory(  # noqa: PLR0913  where it is, and how it is opened
             for folder in (location, *folders) if isinstance(location, Path) else folders:
                 durable_files.sync(folder)
     except OSError as error:
-        raise DirectoryError(f"cannot use {error.filename or directory}: {error.strerror}") from error
+        raise DirectoryError(explained("cannot use", error.filename or directory, error)) from error
     except EngineError as error:
         raise DirectoryError(f"{location} cannot be opened as a store: {error}") from error
     try:

@@ -30,7 +30,7 @@ from svc.kernel.store.engine import OUTSIDE, CheckDepth, Engine, StoreFullError,
 from svc.kernel.store.group import Group, Job, Settled, Write, write_changes
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.tables import META
-from svc.kernel.store.write_health import WriteHealth
+from svc.kernel.store.write_health import Outage, WriteHealth
 from svc.kernel.values.histogram import GROUPS, WAIT_S, Histogram, HistogramStatistics
 from svc.world import elapsed_s
 
@@ -117,6 +117,7 @@ class Store(ABC):
         self._full = False
         self._waits_s, self._commits_s, self._groups = Histogram(WAIT_S), Histogram(WAIT_S), Histogram(GROUPS)
         self.health = WriteHealth(elapsed_s)
+        self.outage = Outage(elapsed_s)
         self.contention = Contention()
         self.turns = TurnQueue(engine.take_turn, elapsed_s)
         """For groups with jobs of organizations that are `contention.among` them."""

@@ -1,7 +1,8 @@
 """Whether writes are stored, by effect: what was tried, and what came of it (decisions 17.4, ADR 183).
 
-What may live here: times of attempts, and what follows from them. Nothing asks for a cause: a lock, a right, a table, a
-disk and a rule of somebody else all look the same from here, and the text of the last error is for the log.
+What may live here: times of attempts, what follows from them, and what the log says of work that was stopped. Nothing
+asks for a cause: a lock, a right, a table, a disk and a rule of somebody else all look the same from here, and the text
+of the last error is for the log.
 """
 
 from __future__ import annotations
@@ -9,8 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-from svc.kernel.store.engine import EngineError
+import structlog
+
+from svc.kernel.limits.lasting import LastingFault
+from svc.kernel.store.engine import EngineError, StoreFullError
 from svc.kernel.store.group import LeaseLostError
+
+log = structlog.get_logger()
 
 FAILING_S = 10.0
 """Writes are failing if none was stored for this long, though some were tried."""
@@ -94,3 +100,21 @@ class WriteHealth:
         if self._failed_since_s is not None:
             begun.append(self._failed_since_s)
         return max(0.0, self._elapsed_s() - min(begun)) if begun else 0.0
+
+
+class Outage:
+    """The work of one process that a full or unavailable store stops: one fault, whatever meets it."""
+
+    def __init__(self, elapsed_s: Callable[[], float]) -> None:
+        self._fault = LastingFault(elapsed_s)
+
+    def stopped(self, doing: str, error: EngineError | StoreFullError, times: int = 1) -> None:
+        """Note that the store stopped this work, `times` pieces of it. Log it when that begins, and each minute."""
+        if (fields := self._fault.met(doing, times)) is not None:
+            full = isinstance(error, StoreFullError)
+            log.warning("store full, write rejected" if full else "store not available", reason=str(error), **fields)
+
+    def settle(self) -> None:
+        """Log that the outage is over, if nothing was stopped lately. The caller knows that the store takes writes."""
+        if (fields := self._fault.over()) is not None:
+            log.info("the store is available again", **fields)

@@ -1,7 +1,8 @@
 """Errors that an operator can act on.
 
-What may live here: the class that the command line catches, and the numbers of system errors that mean a full disk. An
-error with another base is a fault of the program and ends a command with a traceback.
+What may live here: the class that the command line catches, the numbers of system errors that mean a full disk, and
+what to do about a system error. An error with another base is a fault of the program and ends a command with a
+traceback.
 """
 
 from __future__ import annotations
@@ -11,6 +12,19 @@ from typing import ClassVar, Final
 
 NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Numbers of errors: a full disk, a quota that is used up, a file that may not be larger."""
+
+_NEXT_STEPS = {
+    **dict.fromkeys((errno.EACCES, errno.EPERM), "run the command as the user to whom it belongs, or chown it"),
+    **dict.fromkeys(NO_SPACE, "free some space"),
+    errno.EROFS: "look into dmesg for the reason, then remount it: mount -o remount,rw",
+}
+
+
+def explained(what_failed: str, path: object, error: OSError) -> str:
+    """Return one line about a system error: what failed, the file, the cause, and what to do where the cause tells."""
+    line = f"{what_failed} {path}: {error.strerror or error}"
+    step = _NEXT_STEPS.get(error.errno or 0)
+    return line if step is None else f"{line}; {step}"
 
 
 class OperatorError(Exception):

@@ -132,7 +132,9 @@ class StoreWatch:
         return self._pulse.silences_s(self._store.elapsed_s())
 
     async def run(self) -> None:
-        """Send a heartbeat every `INTERVAL_S` until cancelled, and log each change of the state once."""
+        """Send a heartbeat every `INTERVAL_S` until cancelled, and log each change of the state once, and the end of an
+        outage.
+        """
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._probe)
             nursery.start_soon(self._rehearse)
@@ -140,7 +142,10 @@ class StoreWatch:
             while True:
                 self._pulse.beat(self._index, self._store.elapsed_s(), self._store.commit_since_s)
                 await self.look_at_clock()
-                self._log(self.state())
+                state = self.state()
+                self._log(state)
+                if state == "ok" and not self._store.is_full:
+                    self._store.outage.settle()
                 await trio.sleep(INTERVAL_S)
 
     def _log(self, state: StoreState) -> None:
@@ -189,7 +194,7 @@ class StoreWatch:
                 try:
                     await self._store.probe()
                 except (EngineError, StoreFullError) as error:
-                    log.warning("the store does not take a write", because=str(error))
+                    self._store.outage.stopped("probe", error)
             commits = self._store.commits
 
     async def _rehearse(self) -> None:

@@ -16,7 +16,7 @@ import trio
 
 from svc.kernel.store.engine import UnavailableError
 from svc.kernel.store.schema.codec import CorruptionError
-from svc.kernel.work.store_watch import CorruptRows
+from svc.kernel.work.store_watch import SAY_S, CorruptRows
 
 log = structlog.get_logger()
 
@@ -41,12 +41,15 @@ async def supervise(
     restarts by `name`.
     """
     failures: list[float] = []
+    said_s = float("-inf")
     while True:
         try:
             await run()
         except Exception as error:
             if is_unavailable(error):
-                log.warning("actor waits for the store", actor=name, reason=str(_first(error)))
+                if (now_s := trio.current_time()) - said_s >= SAY_S:
+                    said_s = now_s
+                    log.warning("actor waits for the store", actor=name, reason=str(_first(error)))
                 await trio.sleep(PAUSE_S)
                 continue
             if (of_row := corruption_in(error)) is not None:

@@ -150,7 +150,7 @@ class Frequencies:
 
     async def write_behind(self, updates: int) -> None:
         """Write the scopes with a class that is at least `updates` updates ahead of the store, and evict the least
-        recently used classes. A full store is logged, and what could not be written stays in memory.
+        recently used classes. What a full store does not take stays in memory.
         """
         due, surplus = self._due(updates)
         if due:
@@ -161,7 +161,7 @@ class Frequencies:
                 outcomes = [error] * len(due)
             for scope_key, outcome in zip(due, outcomes, strict=True):
                 if isinstance(outcome, NOT_WRITTEN):
-                    log.warning("statistics not written", organization=scope_key[0], reason=str(outcome))
+                    self._store.outage.stopped("statistics", outcome)
                 elif isinstance(outcome, CorruptionError):
                     await self._forget_corrupt(scope_key[0], outcome)
                 elif isinstance(outcome, Exception):

@@ -30,7 +30,7 @@ from svc.kernel.store.contention import EndTurn
 from svc.kernel.store.engine import UnavailableError
 from svc.kernel.store.group import Write
 from svc.kernel.store.schema.codec import CorruptionError
-from svc.kernel.store.store import Store, StoreFullError
+from svc.kernel.store.store import Store
 from svc.kernel.tenants.queries import organization as find_organization
 from svc.kernel.values.partitions import Wake
 from svc.kernel.work.mailbox import Mailbox
@@ -177,11 +177,9 @@ class VisitorIndex:
             outcomes = await self._write(batch, handed_out, end_turn)
         except NOT_WRITTEN as error:
             outcomes = [error] * len(batch)
-        rejected = next((one for one in outcomes if isinstance(one, NOT_WRITTEN)), None)
-        if rejected is not None:
-            is_full = isinstance(rejected, StoreFullError)
-            event = "store full, write rejected" if is_full else "store not available, write rejected"
-            log.warning(event, reason=str(rejected), batch=len(batch))
+        rejected = [one for one in outcomes if isinstance(one, NOT_WRITTEN)]
+        if rejected:
+            self._store.outage.stopped("identify", rejected[0], len(rejected))
         for message, outcome, next_number in zip(batch, outcomes, handed_out, strict=True):
             if isinstance(outcome, Recorded):
                 self._numbers.give_back(_organization(message), next_number, outcome.new_number)

@@ -248,7 +248,7 @@ class Outbox:
         except UnavailableError as error:
             for queue, _ in taken:
                 self._queues.again(queue)  # what was read later may be another's by then
-            await wait_for_store(error)
+            await wait_for_store(self._store, error)
             return True
         claimed = [
             (one, lease) for one, (_, lease) in zip(found, taken, strict=True) if isinstance(one, ClaimedDelivery)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-import structlog
 import trio
 
 from svc.kernel.store.engine import UnavailableError
@@ -16,8 +15,6 @@ from svc.kernel.store.group import LeaseEpoch, LeaseLostError, Write
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.store.store import Store, StoreFullError
-
-log = structlog.get_logger()
 
 T = TypeVar("T")
 
@@ -31,12 +28,12 @@ async def read(store: Store, query: Callable[[Snapshot], T]) -> T:
         try:
             return await store.query(query)
         except UnavailableError as error:
-            await wait_for_store(error)
+            await wait_for_store(store, error)
 
 
-async def wait_for_store(error: UnavailableError) -> None:
-    """Log why a read failed, and wait until the next try."""
-    log.warning("store not available, read again soon", reason=str(error))
+async def wait_for_store(store: Store, error: UnavailableError) -> None:
+    """Note why a read failed, and wait until the next try."""
+    store.outage.stopped("webhooks", error)
     await trio.sleep(RETRY_S)
 
 
@@ -54,7 +51,7 @@ async def write(
             outcomes = await store.write(list(left.values()))
         except (StoreFullError, UnavailableError) as error:
             outcomes = [error] * len(left)
-        rejected: Exception | None = None
+        rejected: StoreFullError | UnavailableError | None = None
         for (index, job), outcome in zip(left.items(), outcomes, strict=True):
             if isinstance(outcome, LeaseLostError):
                 drop(outcome.lost)
@@ -69,8 +66,6 @@ async def write(
             else:
                 written[index] = outcome
         if rejected is not None:
-            full = isinstance(rejected, StoreFullError)
-            event = "store full, write rejected" if full else "store not available, write rejected"
-            log.warning(event, reason=str(rejected), jobs=len(jobs) - len(written))
+            store.outage.stopped("webhooks", rejected)
             await trio.sleep(RETRY_S)
     return [written[index] for index in range(len(jobs))]

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from functools import partial
 
 import msgspec
-import structlog
 import trio
 
 from svc.features.webhooks.jobs.refusals import Notified, note_refusal, notify_refusals
@@ -29,8 +28,6 @@ from svc.kernel.values.partitions import Wake
 from svc.kernel.values.refused_requests import RefusedRequest
 from svc.kernel.work.store_watch import CorruptRows
 from svc.world import World
-
-log = structlog.get_logger()
 
 INTERVAL_S = 1.0
 """Between two commits."""
@@ -118,7 +115,7 @@ class RefusalLog:
         try:
             outcomes = await self._store.write([Write(job, name[0]) for job, name in zip(jobs, names, strict=True)])
         except (StoreFullError, UnavailableError) as error:
-            log.warning("refusals not counted yet: the store takes no writes", reason=str(error), kinds=len(jobs))
+            self._store.outage.stopped("refusals", error)
             outcomes = [error] * len(jobs)
         for name, outcome in zip(names, outcomes, strict=True):
             if isinstance(outcome, StoreFullError | UnavailableError):

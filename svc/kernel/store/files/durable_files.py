@@ -13,10 +13,11 @@ import shutil
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from blake3 import blake3
 
-from svc.kernel.values.errors import DirectoryError
+from svc.kernel.values.errors import DirectoryError, explained
 
 
 def sync(path: Path) -> None:
@@ -57,21 +58,31 @@ def replace(path: Path, content: bytes) -> None:
     rename(partial, path)
 
 
+def refused(folder: Path) -> OSError | None:
+    """Return why no file can be written in a folder, or `None`: one is, and is gone afterwards. A full disk is no
+    reason.
+    """
+    try:
+        with TemporaryFile(dir=folder) as file:
+            file.write(bytes(4096))
+            file.flush()
+    except OSError as error:
+        return None if error.errno == errno.ENOSPC else error
+    return None
+
+
 BLOCK_BYTES = 4 << 20
 
 
 @contextmanager
 def reporting(what_failed: str, path: Path) -> Generator[None]:
     """Raise `DirectoryError` for an `OSError` of the `with` block, with `what_failed`, the file that the error names or
-    else `path`, the cause, and what to do about one of another user.
+    else `path`, the cause, and what to do.
     """
     try:
         yield
     except OSError as error:
-        line = f"{what_failed} {error.filename or path}: {error.strerror}"
-        if isinstance(error, PermissionError):
-            line += "; run the command as the user to whom it belongs, or chown it"
-        raise DirectoryError(line) from error
+        raise DirectoryError(explained(what_failed, error.filename or path, error)) from error
 
 
 def make_folder(path: Path) -> None:
@@ -79,7 +90,7 @@ def make_folder(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
-        raise DirectoryError(f"cannot make the folder {path}: {error.strerror}") from error
+        raise DirectoryError(explained("cannot make the folder", path, error)) from error
 
 
 def require_space(needed: int, folder: Path, copy: str, next_step: str) -> None:
@@ -164,7 +175,7 @@ def locked(path: Path) -> Generator[Lock]:
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise DirectoryError(f"{path} is a symbolic link, and a lock file must not be one: remove it") from error
-        raise DirectoryError(f"cannot write {path}: {error.strerror}") from error
+        raise DirectoryError(explained("cannot write", path, error)) from error
     lock = Lock(descriptor)
     try:
         yield lock

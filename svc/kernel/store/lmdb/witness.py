@@ -17,6 +17,7 @@ from typing import NamedTuple
 from svc.kernel.store.engine import EngineError, InUseError
 from svc.kernel.store.lmdb.environment import FILE
 from svc.kernel.store.lmdb.meta_pages import last_commit_of
+from svc.kernel.values.errors import explained
 
 PROC = Path("/proc")
 STOPPED = frozenset("Tt")
@@ -102,7 +103,7 @@ def sole_user(directory: Path) -> Generator[None]:
     try:
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     except OSError as error:
-        raise EngineError(f"cannot write {lock}: {error.strerror}") from error
+        raise EngineError(explained("cannot write", lock, error)) from error
     try:
         try:
             fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1)

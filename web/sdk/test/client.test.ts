@@ -394,6 +394,43 @@ describe("the second report", () => {
     expect(server?.received[1]?.headers["idempotency-key"]).toBeUndefined();
   });
 
+  test("leaves no listener behind: a page that identifies at each step would gather them", async () => {
+    await serving(withToken, { status: 202, body: { request_id: REQUEST_ID } });
+    const speech = Object.assign(new EventTarget(), { getVoices: () => [] });
+    vi.stubGlobal("speechSynthesis", speech);
+    const places = [window, speech] as EventTarget[];
+    const named = (calls: unknown[][]): unknown[] => calls.map(([name]) => name).sort();
+    const added = places.map((place) => vi.spyOn(place, "addEventListener"));
+    const removed = places.map((place) => vi.spyOn(place, "removeEventListener"));
+    const client = loaded({ deferred: true });
+    await client.identify();
+    expect(await client.deferredSent()).toBe(true);
+    expect(added.map(({ mock }) => named(mock.calls))).toEqual([["pagehide"], ["voiceschanged"]]);
+    expect(removed.map(({ mock }) => named(mock.calls))).toEqual([["pagehide"], ["voiceschanged"]]);
+    vi.restoreAllMocks();
+  });
+
+  test("is sent with what is known where the page is left", async () => {
+    await serving(withToken, { status: 202, body: { request_id: REQUEST_ID } });
+    vi.stubGlobal("speechSynthesis", Object.assign(new EventTarget(), { getVoices: () => [] })); // says nothing for a second
+    const client = loaded({ deferred: true });
+    await client.identify();
+    const began = performance.now();
+    window.dispatchEvent(new Event("pagehide"));
+    expect(await client.deferredSent()).toBe(true);
+    expect(performance.now() - began).toBeLessThan(500);
+    expect(server?.received[1]?.body["signals"]).toMatchObject({ tier: "deferred", version: 1 });
+    expect(server?.received[1]?.headers["content-encoding"]).toBeUndefined();
+  });
+
+  test("follows where the page's own script is never idle", async () => {
+    await serving(withToken, { status: 202, body: { request_id: REQUEST_ID } });
+    vi.stubGlobal("requestIdleCallback", () => 0);
+    const client = loaded({ deferred: true });
+    await client.identify();
+    expect(await client.deferredSent()).toBe(true);
+  });
+
   test("that is refused is no error", async () => {
     await serving(withToken, refusal(422, "invalid_supplement"));
     const client = loaded({ deferred: true });
@@ -410,22 +447,6 @@ describe("the second report", () => {
     await client.identify();
     expect(await client.deferredSent()).toBe(false);
     expect(server?.received.filter(({ path }) => path !== "/api/v1/identify")).toEqual([]);
-  });
-
-  test("leaves no listener behind: a page that identifies at each step would gather them", async () => {
-    await serving(withToken, { status: 202, body: { request_id: REQUEST_ID } });
-    const speech = Object.assign(new EventTarget(), { getVoices: () => [] });
-    vi.stubGlobal("speechSynthesis", speech);
-    const places = [window, speech] as EventTarget[];
-    const named = (calls: unknown[][]): unknown[] => calls.map(([name]) => name).sort();
-    const added = places.map((place) => vi.spyOn(place, "addEventListener"));
-    const removed = places.map((place) => vi.spyOn(place, "removeEventListener"));
-    const client = loaded({ deferred: true });
-    await client.identify();
-    expect(await client.deferredSent()).toBe(true);
-    expect(added.map(({ mock }) => named(mock.calls))).toEqual([["pagehide"], ["voiceschanged"]]);
-    expect(removed.map(({ mock }) => named(mock.calls))).toEqual([["pagehide"], ["voiceschanged"]]);
-    vi.restoreAllMocks();
   });
 
   test("follows a duplicate that has the whole response", async () => {

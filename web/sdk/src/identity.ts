@@ -45,14 +45,13 @@ const CONTEXT = "svc-proof 2";
  */
 export async function openIdentity(name: string, late: Promise<unknown>, isForgotten: () => boolean): Promise<Identity> {
   const began = performance.now();
-  const { known, sure } = storedToken(name);
-  const hadKey = isNoted(name);
   const made = randomHex();
-  const proposed = (!hadKey && sure) || made;
+  const proposed = (!isNoted(name) && storedToken(name).sure) || made;
   const kept = await Promise.race([keptOrMade(name, proposed).catch(() => undefined), late.then(() => undefined)]);
   const tookMs = performance.now() - began;
   if (isForgotten()) return { token: {}, key: undefined, tookMs };
-  if (!kept) return { token: hadKey ? {} : clientToken(name, known, made), key: undefined, tookMs };
+  // As it is now: another tab that was opened at the same time may have stored its token and key meanwhile.
+  if (!kept) return { token: isNoted(name) ? {} : clientToken(name, made), key: undefined, tookMs };
   const { next, ...own } = kept;
   const key = next ?? own;
   keepToken(name, key.token);

@@ -102,6 +102,26 @@ describe("a report", () => {
     expect(signals(1)).not.toHaveProperty("worker");
   });
 
+  test("has the token that another tab has stored meanwhile, and none where that one has a key", async () => {
+    await serving(IDENTIFIED, IDENTIFIED);
+    vi.stubGlobal("crypto", { getRandomValues: (bytes: Uint8Array) => bytes.fill(7), subtle: {} });
+    vi.stubGlobal("indexedDB", { open: () => ({}) }); // a busy browser that doesn't open it in time
+    const other = "a".repeat(32);
+    const first = loaded();
+    localStorage.setItem("_svc", other);
+    await first.identify();
+    expect(signals(0)).toMatchObject({ client_token: other });
+    expect(signals(0)["client_token_is_new"]).toBeUndefined();
+    localStorage.clear();
+    document.cookie = "_svc=; Path=/; Max-Age=-1";
+    const second = loaded();
+    localStorage.setItem("_svc", other);
+    localStorage.setItem("_svc_key", "1");
+    await second.identify();
+    expect(signals(1)["client_token"]).toBeUndefined();
+    expect(localStorage.getItem("_svc")).toBe(other);
+  });
+
   test("is the same byte for byte on equal visits, but for nonce and time, whichever answer comes first", async () => {
     await serving(IDENTIFIED, IDENTIFIED);
     const worker = new SlowWorker();

@@ -122,6 +122,27 @@ describe("a report", () => {
     expect(localStorage.getItem("_svc")).toBe(other);
   });
 
+  test("goes on with its token where the key comes later", async () => {
+    await serving(IDENTIFIED);
+    const opening: { result?: object; onsuccess?: () => void } = {};
+    vi.stubGlobal("indexedDB", { open: () => opening });
+    const stored: { token: string }[] = [];
+    const transaction = (): object => {
+      const request: { result: object | undefined; onsuccess?: () => void } = { result: stored[0] };
+      const store = { get: () => request, put: (kept: { token: string }) => stored.push(kept) };
+      const made: { oncomplete?: () => void; objectStore(): object } = { objectStore: () => store };
+      setTimeout(() => [request.onsuccess?.(), made.oncomplete?.()]);
+      return made;
+    };
+    const client = loaded();
+    localStorage.setItem("_svc", "b".repeat(32)); // by another tab
+    await client.identify();
+    opening.result = { transaction, close: () => undefined };
+    opening.onsuccess?.();
+    await vi.waitFor(() => expect(stored).toHaveLength(1));
+    expect(stored[0]?.token).toBe(signals(0)["client_token"]);
+  });
+
   test("is the same byte for byte on equal visits, but for nonce and time, whichever answer comes first", async () => {
     await serving(IDENTIFIED, IDENTIFIED);
     const worker = new SlowWorker();

@@ -234,6 +234,12 @@ def test_a_page_left_during_the_request_gets_no_result_and_is_identified_once(vi
     assert (visit["arrived"], visit["identifications"]) == (1, 1)
 
 
+def test_a_page_left_at_the_first_response_has_a_second_report(visits: Visits):
+    supplement = visits["left"]["supplement"]
+    assert supplement["tier"] == "deferred"
+    assert supplement.keys() & {"permissions", "media", "storage"}
+
+
 def test_the_hidden_page_reported_hidden_visibility(visits: Visits):
     assert visits["page"]["visibility"] == "hidden"
 

@@ -109,16 +109,20 @@ class Faults {
 const listening = (server, port = 0) =>
   new Promise((resolve) => server.listen(port, "127.0.0.1", () => resolve(server.address().port)));
 
-async function identifications(tag) {
+async function tagged(tag) {
   const response = await fetch(`${service}/api/v1/events?limit=200`, { headers: { "x-api-key": secretKey } });
-  return (await response.json()).rows.filter((row) => row.tag === tag).length;
+  return (await response.json()).rows.filter((row) => row.tag === tag);
+}
+
+const identifications = async (tag) => (await tagged(tag)).length;
+
+async function stored(requestId) {
+  const response = await fetch(`${service}/api/v1/events/${requestId}`, { headers: { "x-api-key": secretKey } });
+  return response.json();
 }
 
 /** The report of an event as it was archived. */
-async function reported(requestId) {
-  const response = await fetch(`${service}/api/v1/events/${requestId}`, { headers: { "x-api-key": secretKey } });
-  return (await response.json()).document.signals;
-}
+const reported = async (requestId) => (await stored(requestId)).document.signals;
 
 const faults = new Faults();
 const faultsUrl = `http://127.0.0.1:${await listening(faults.server)}`;
@@ -234,6 +238,22 @@ console.log(
   JSON.stringify({ name: "preloaded", timing: preloaded, violations: await early.evaluate("window.violations") }),
 );
 await early.close();
+
+// Left at the first response, as a page is whose form is sent with the request id.
+const leaving = await newPage(main, LOCAL);
+const thanks = leaving.waitForNavigation();
+await leaving.evaluate((options) => {
+  sdk.load(options).identify({ tag: "left" }).then(() => location.assign("/thanks"));
+}, DEFAULTS);
+await thanks;
+const [left] = await tagged("left");
+let supplement;
+for (let times = 0; times < 50 && !supplement; times += 1) {
+  await pause(100);
+  supplement = (await stored(left.request_id)).deferred_signals;
+}
+console.log(JSON.stringify({ name: "left", supplement, violations: [] }));
+await leaving.close();
 
 const quiet = { deferred: false };
 await tell("503", main, { fault: "503", options: quiet });

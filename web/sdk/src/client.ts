@@ -8,7 +8,7 @@ import { toJson } from "./json.js";
 import { Kept } from "./kept.js";
 import { checkMs, checkedCall, type Settings, type Subject } from "./options.js";
 import { collectReport, type Report } from "./report.js";
-import { idle, supplement } from "./supplement.js";
+import { begin, type Supplement } from "./supplement.js";
 import { forgetToken, timeOrderedId } from "./token.js";
 import { aborted, type Cost, Endpoints, send } from "./transport.js";
 
@@ -135,6 +135,7 @@ export class Client implements SvcClient {
       const waitedMs = performance.now() - began;
       const about = { sdk: SDK, ...subject, ...(this.settings.verdict ? { verdict: true } : {}) };
       const late = report.late();
+      const second = this.settings.deferred ? begin(late) : undefined;
       const { test, apiKey, collectMs } = this.settings;
       if (test && apiKey.includes("_development_")) report.signals["test"] = test;
       else if (test) report.notes.push("Not sent: `test` needs a development key.");
@@ -160,7 +161,7 @@ export class Client implements SvcClient {
         }
         const identification = response as unknown as Identification;
         if (!this.forgotten) this.cache.put(asked, identification);
-        this.sendSecond(identification, late);
+        this.sendSecond(identification, second);
         return identification;
       } finally {
         this.timing = timingOf(report, identity, this.settings.storage, cost, waitedMs, performance.now() - began);
@@ -170,18 +171,17 @@ export class Client implements SvcClient {
     }
   }
 
-  /** `late`: what came too late for the first report. */
-  private sendSecond({ request_id, deferred_token }: Identification, late: ReturnType<Report["late"]>): void {
-    if (!this.settings.deferred || !deferred_token) return;
+  private sendSecond({ request_id, deferred_token }: Identification, second?: Supplement): void {
+    if (!second || !deferred_token) return;
     const cost: Cost = { attempts: 0, networkMs: 0, sentBytes: 0, reportBytes: 0, endpoint: "" };
     const work = async (): Promise<boolean> => {
-      await idle();
+      await second.complete;
       const deadline = new Deadline(SUPPLEMENT_MS);
       try {
         await send(
           {
             path: `/api/v1/events/${request_id}/supplement`,
-            body: { token: deferred_token, sdk: SDK, signals: { ...(await supplement()), ...(await late) } },
+            body: { token: deferred_token, sdk: SDK, signals: second.signals },
             apiKey: this.settings.apiKey,
             endpoints: this.endpoints,
             keepalive: true,

@@ -45,14 +45,13 @@ const CONTEXT = "svc-proof 2";
  */
 export async function openIdentity(name: string, late: Promise<unknown>, isForgotten: () => boolean): Promise<Identity> {
   const began = performance.now();
-  const { known, sure } = storedToken(name);
-  const hadKey = isNoted(name);
   const made = randomHex();
-  const proposed = (!hadKey && sure) || made;
+  const proposed = (): string => (!isNoted(name) && storedToken(name).sure) || made;
   const kept = await Promise.race([keptOrMade(name, proposed).catch(() => undefined), late.then(() => undefined)]);
   const tookMs = performance.now() - began;
   if (isForgotten()) return { token: {}, key: undefined, tookMs };
-  if (!kept) return { token: hadKey ? {} : clientToken(name, known, made), key: undefined, tookMs };
+  // As it is now: another tab that was opened at the same time may have stored its token and key meanwhile.
+  if (!kept) return { token: isNoted(name) ? {} : clientToken(name, made), key: undefined, tookMs };
   const { next, ...own } = kept;
   const key = next ?? own;
   keepToken(name, key.token);
@@ -63,7 +62,7 @@ export async function openIdentity(name: string, late: Promise<unknown>, isForgo
 }
 
 /** Begins again where the database has no store: its upgrade was cut short, or another script made it. */
-async function keptOrMade(name: string, token: string): Promise<Kept> {
+async function keptOrMade(name: string, token: () => string): Promise<Kept> {
   try {
     return await keptIn(name, token);
   } catch (problem) {
@@ -73,13 +72,14 @@ async function keptOrMade(name: string, token: string): Promise<Kept> {
   }
 }
 
-async function keptIn(name: string, token: string): Promise<Kept> {
+/** `token`: whose key is made where there is none; asked for late, since reports may have gone with it meanwhile. */
+async function keptIn(name: string, token: () => string): Promise<Kept> {
   const { subtle } = crypto; // secure contexts have it
   const database = await opened(name, subtle);
   try {
     const known = await inStore(database);
     if (known) return known;
-    const made = await madePair(subtle, token);
+    const made = await madePair(subtle, token());
     return (await inStore(database, (kept) => kept ?? made))!;
   } finally {
     database.close(); // pages with an open one may be kept out of the back/forward cache

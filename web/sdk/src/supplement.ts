@@ -1,4 +1,4 @@
-/** The second report: what only people read who look at the event. It changes nothing else, so it can wait. */
+/** The second report: what only people read who look at the event. It changes nothing else, so nothing waits for it. */
 import { pause } from "./deadline.js";
 
 const SOURCE_MS = 2000;
@@ -15,14 +15,15 @@ const PERMISSIONS = [
   "push",
 ];
 
-/** Resolves when the page has nothing to do, at the latest in a few seconds; at once where it is left. */
-export async function idle(): Promise<void> {
-  const quiet = new Promise<void>((resolve) => {
-    if ("requestIdleCallback" in window) requestIdleCallback(() => resolve(), { timeout: IDLE_MS });
-    else setTimeout(resolve, 50);
-  });
-  await Promise.race([quiet, heard(window, "pagehide", quiet)]);
-}
+/** Resolves when the page has nothing to do, at the latest in a few seconds. */
+const idle = (): Promise<void> =>
+  Promise.race([
+    pause(IDLE_MS), // scripts of the page replace what follows by one that never calls
+    new Promise<void>((resolve) => {
+      if ("requestIdleCallback" in window) requestIdleCallback(() => resolve());
+      else setTimeout(resolve, 50);
+    }),
+  ]);
 
 /** Resolves when the event comes; one that does not come before the `end` is not listened for any longer. */
 function heard(target: EventTarget, event: string, end: Promise<unknown>): Promise<void> {
@@ -33,24 +34,30 @@ function heard(target: EventTarget, event: string, end: Promise<unknown>): Promi
   });
 }
 
-/** The report, without what the browser refuses. Asks for no permission. */
-export async function supplement(): Promise<Record<string, unknown>> {
-  const named: [string, () => Promise<unknown>][] = Object.entries({
-    permissions,
-    voices,
-    media,
-    webgpu,
-    webrtc,
-    storage,
-  });
-  const found = await Promise.all(
-    named.map(async ([name, source]) => {
-      const late = pause(SOURCE_MS).then(() => undefined);
-      const value = await Promise.race([Promise.resolve().then(source), late]).catch(() => undefined);
-      return [name, value] as const;
-    }),
-  );
-  return { tier: "deferred", version: 1, ...Object.fromEntries(found.filter(([, value]) => value !== undefined)) };
+/** The report as far as it is known: without what the browser refuses. */
+export interface Supplement {
+  signals: Record<string, unknown>;
+  /** Resolves when nothing more comes, and when the page is left. */
+  complete: Promise<unknown>;
+}
+
+/**
+ * Begins the report as soon as the page has nothing to do, beside the first one's way to the service: many pages are left at once after
+ * its response. Asks for no permission. `late`: what came too late for the first report.
+ */
+export function begin(late: Promise<object | undefined>): Supplement {
+  const signals = { tier: "deferred", version: 1 };
+  const read = async (name: string, source: () => Promise<unknown>): Promise<void> => {
+    const over = pause(SOURCE_MS).then(() => undefined);
+    const value = await Promise.race([Promise.resolve().then(source), over]).catch(() => undefined);
+    if (value !== undefined) Object.assign(signals, { [name]: value });
+  };
+  const sources = Object.entries({ permissions, voices, media, webgpu, webrtc, storage });
+  const all = Promise.all([
+    late.then((found) => Object.assign(signals, found)),
+    idle().then(() => Promise.all(sources.map(([name, source]) => read(name, source)))),
+  ]);
+  return { signals, complete: Promise.race([all, heard(window, "pagehide", all)]) };
 }
 
 async function permissions(): Promise<Record<string, string>> {

@@ -93,7 +93,8 @@ export function keepToken(name: string, token: string): boolean {
  * The token of this browser, made now where there is none. It is new only if it was made and could be read back; where
  * nothing can be stored there is none, since another one each time would say "somebody new" each time.
  */
-export function clientToken(name: string, known = storedToken(name).known, made = randomHex()): Token {
+export function clientToken(name: string, made = randomHex()): Token {
+  const { known } = storedToken(name);
   if (!keepToken(name, known ?? made)) return {};
   return known === null ? { client_token: made, client_token_is_new: true } : { client_token: known };
 }

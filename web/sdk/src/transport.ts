@@ -9,6 +9,8 @@ export const ATTEMPT_MS = 5000;
 const FIRST_WAIT_MS = 100;
 const LONGEST_WAIT_MS = 2000;
 const LEAST_TO_COMPRESS = 1024;
+/** Scripts of the page replace what compresses by what never ends. */
+const COMPRESS_MS = 500;
 /** Browsers let no more than this outlive a page. */
 const LARGEST_KEPT_ALIVE = 60_000;
 
@@ -75,12 +77,13 @@ interface Packed {
   headers: Record<string, string>;
 }
 
-async function pack(value: unknown): Promise<Packed> {
+/** Compressed, where that pays and ends. What outlives the page is not: a page that is left waits for nothing. */
+async function pack({ body: value, keepalive }: Message): Promise<Packed> {
   const plain = new TextEncoder().encode(typeof value === "string" ? value : toJson(value));
   const headers = { "content-type": "application/json" };
   const asIs = { body: plain, bytes: plain.length, plainBytes: plain.length, headers };
-  if (plain.length <= LEAST_TO_COMPRESS || typeof CompressionStream === "undefined") return asIs;
-  try {
+  if (keepalive || plain.length <= LEAST_TO_COMPRESS || typeof CompressionStream === "undefined") return asIs;
+  const compressed = async (): Promise<Packed> => {
     const stream = new Blob([plain]).stream().pipeThrough(new CompressionStream("gzip"));
     const body = await new Response(stream).arrayBuffer();
     return {
@@ -89,15 +92,14 @@ async function pack(value: unknown): Promise<Packed> {
       plainBytes: plain.length,
       headers: { ...headers, "content-encoding": "gzip" },
     };
-  } catch {
-    return asIs;
-  }
+  };
+  return Promise.race([compressed(), pause(COMPRESS_MS).then(() => asIs)]).catch(() => asIs);
 }
 
 /** The service's response as JSON; throws {@link SvcError} once nothing is left to try. */
 export async function send(given: Message, cost: Cost): Promise<Record<string, unknown>> {
   const message = own(given);
-  const packed = await pack(message.body);
+  const packed = await pack(message);
   cost.sentBytes = packed.bytes;
   cost.reportBytes = packed.plainBytes;
   const { deadline, endpoints } = message;

@@ -102,6 +102,47 @@ describe("a report", () => {
     expect(signals(1)).not.toHaveProperty("worker");
   });
 
+  test("has the token that another tab has stored meanwhile, and none where that one has a key", async () => {
+    await serving(IDENTIFIED, IDENTIFIED);
+    vi.stubGlobal("crypto", { getRandomValues: (bytes: Uint8Array) => bytes.fill(7), subtle: {} });
+    vi.stubGlobal("indexedDB", { open: () => ({}) }); // a busy browser that doesn't open it in time
+    const other = "a".repeat(32);
+    const first = loaded();
+    localStorage.setItem("_svc", other);
+    await first.identify();
+    expect(signals(0)).toMatchObject({ client_token: other });
+    expect(signals(0)["client_token_is_new"]).toBeUndefined();
+    localStorage.clear();
+    document.cookie = "_svc=; Path=/; Max-Age=-1";
+    const second = loaded();
+    localStorage.setItem("_svc", other);
+    localStorage.setItem("_svc_key", "1");
+    await second.identify();
+    expect(signals(1)["client_token"]).toBeUndefined();
+    expect(localStorage.getItem("_svc")).toBe(other);
+  });
+
+  test("goes on with its token where the key comes later", async () => {
+    await serving(IDENTIFIED);
+    const opening: { result?: object; onsuccess?: () => void } = {};
+    vi.stubGlobal("indexedDB", { open: () => opening });
+    const stored: { token: string }[] = [];
+    const transaction = (): object => {
+      const request: { result: object | undefined; onsuccess?: () => void } = { result: stored[0] };
+      const store = { get: () => request, put: (kept: { token: string }) => stored.push(kept) };
+      const made: { oncomplete?: () => void; objectStore(): object } = { objectStore: () => store };
+      setTimeout(() => [request.onsuccess?.(), made.oncomplete?.()]);
+      return made;
+    };
+    const client = loaded();
+    localStorage.setItem("_svc", "b".repeat(32)); // by another tab
+    await client.identify();
+    opening.result = { transaction, close: () => undefined };
+    opening.onsuccess?.();
+    await vi.waitFor(() => expect(stored).toHaveLength(1));
+    expect(stored[0]?.token).toBe(signals(0)["client_token"]);
+  });
+
   test("is the same byte for byte on equal visits, but for nonce and time, whichever answer comes first", async () => {
     await serving(IDENTIFIED, IDENTIFIED);
     const worker = new SlowWorker();
@@ -394,6 +435,43 @@ describe("the second report", () => {
     expect(server?.received[1]?.headers["idempotency-key"]).toBeUndefined();
   });
 
+  test("leaves no listener behind: a page that identifies at each step would gather them", async () => {
+    await serving(withToken, { status: 202, body: { request_id: REQUEST_ID } });
+    const speech = Object.assign(new EventTarget(), { getVoices: () => [] });
+    vi.stubGlobal("speechSynthesis", speech);
+    const places = [window, speech] as EventTarget[];
+    const named = (calls: unknown[][]): unknown[] => calls.map(([name]) => name).sort();
+    const added = places.map((place) => vi.spyOn(place, "addEventListener"));
+    const removed = places.map((place) => vi.spyOn(place, "removeEventListener"));
+    const client = loaded({ deferred: true });
+    await client.identify();
+    expect(await client.deferredSent()).toBe(true);
+    expect(added.map(({ mock }) => named(mock.calls))).toEqual([["pagehide"], ["voiceschanged"]]);
+    expect(removed.map(({ mock }) => named(mock.calls))).toEqual([["pagehide"], ["voiceschanged"]]);
+    vi.restoreAllMocks();
+  });
+
+  test("is sent with what is known where the page is left", async () => {
+    await serving(withToken, { status: 202, body: { request_id: REQUEST_ID } });
+    vi.stubGlobal("speechSynthesis", Object.assign(new EventTarget(), { getVoices: () => [] })); // says nothing for a second
+    const client = loaded({ deferred: true });
+    await client.identify();
+    const began = performance.now();
+    window.dispatchEvent(new Event("pagehide"));
+    expect(await client.deferredSent()).toBe(true);
+    expect(performance.now() - began).toBeLessThan(500);
+    expect(server?.received[1]?.body["signals"]).toMatchObject({ tier: "deferred", version: 1 });
+    expect(server?.received[1]?.headers["content-encoding"]).toBeUndefined();
+  });
+
+  test("follows where the page's own script is never idle", async () => {
+    await serving(withToken, { status: 202, body: { request_id: REQUEST_ID } });
+    vi.stubGlobal("requestIdleCallback", () => 0);
+    const client = loaded({ deferred: true });
+    await client.identify();
+    expect(await client.deferredSent()).toBe(true);
+  });
+
   test("that is refused is no error", async () => {
     await serving(withToken, refusal(422, "invalid_supplement"));
     const client = loaded({ deferred: true });
@@ -410,22 +488,6 @@ describe("the second report", () => {
     await client.identify();
     expect(await client.deferredSent()).toBe(false);
     expect(server?.received.filter(({ path }) => path !== "/api/v1/identify")).toEqual([]);
-  });
-
-  test("leaves no listener behind: a page that identifies at each step would gather them", async () => {
-    await serving(withToken, { status: 202, body: { request_id: REQUEST_ID } });
-    const speech = Object.assign(new EventTarget(), { getVoices: () => [] });
-    vi.stubGlobal("speechSynthesis", speech);
-    const places = [window, speech] as EventTarget[];
-    const named = (calls: unknown[][]): unknown[] => calls.map(([name]) => name).sort();
-    const added = places.map((place) => vi.spyOn(place, "addEventListener"));
-    const removed = places.map((place) => vi.spyOn(place, "removeEventListener"));
-    const client = loaded({ deferred: true });
-    await client.identify();
-    expect(await client.deferredSent()).toBe(true);
-    expect(added.map(({ mock }) => named(mock.calls))).toEqual([["pagehide"], ["voiceschanged"]]);
-    expect(removed.map(({ mock }) => named(mock.calls))).toEqual([["pagehide"], ["voiceschanged"]]);
-    vi.restoreAllMocks();
   });
 
   test("follows a duplicate that has the whole response", async () => {

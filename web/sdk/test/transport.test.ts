@@ -102,6 +102,15 @@ describe("one attempt", () => {
     expect(server.received[0]?.headers["content-encoding"]).toBeUndefined();
   });
 
+  test("sends as it is where compressing never ends", async () => {
+    vi.stubGlobal("CompressionStream", TransformStream);
+    vi.spyOn(Response.prototype, "arrayBuffer").mockReturnValue(new Promise(() => undefined));
+    const server = await serving(IDENTIFIED);
+    expect((await sent(server.url, { body: { tag: "a".repeat(2000) } })).response).toEqual(IDENTIFIED.body);
+    expect(server.received[0]?.headers["content-encoding"]).toBeUndefined();
+    vi.restoreAllMocks();
+  });
+
   test("asks a duplicate of the browser's own for the whole response, once", async () => {
     const server = await serving(BARE, { status: 200, body: { ...IDENTIFIED.body, duplicate: true } });
     expect((await sent(server.url)).response).toEqual({ ...IDENTIFIED.body, duplicate: true });

@@ -5,7 +5,7 @@ import { SvcError } from "../src/api.js";
 import { Deadline } from "../src/deadline.js";
 import { signedText } from "../src/identity.js";
 import { toJson } from "../src/json.js";
-import { clientToken, storedToken } from "../src/token.js";
+import { clientToken } from "../src/token.js";
 import { type Cost, Endpoints, send } from "../src/transport.js";
 import { openPage } from "./page.js";
 
@@ -204,7 +204,7 @@ describe("token.json", () => {
       },
     });
     Object.defineProperty(document, "cookie", { get: () => "", set: () => undefined, configurable: true });
-    const { client_token = null } = clientToken("_svc", storedToken("_svc").known, given.made);
+    const { client_token = null } = clientToken("_svc", given.made);
     expect(client_token).toBe(expected.client_token);
     // What `localStorage` refuses to read, it refuses to write.
     if (!has("read")) expect(content).toBe(expected.content);

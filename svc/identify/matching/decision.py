@@ -282,11 +282,10 @@ def decide(
     ranked = rank(features, candidates)
     if not ranked:
         return LinkDecision(distinct=distinct)
-    exact_report = features.exact
     if weighing.others_here > parameters.CROWDED_DEVICES:
         weighing.look_around(candidates)
     weighed = [
-        weighing.weigh(number, visitor, exact=number in exact_numbers or exact_report in visitor.exact_hashes)
+        weighing.weigh(number, visitor, exact=number in exact_numbers or features.exact in visitor.exact_hashes)
         for number, visitor in ranked
     ]
     _rule_out_equals_elsewhere(features, weighed)

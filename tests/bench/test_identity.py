@@ -14,7 +14,7 @@ import pytest
 
 from bench.browsers.measure import Capture
 from bench.linkage import service
-from bench.linkage.identity import private, programs, rows, takeover, twins, versions
+from bench.linkage.identity import drift, private, programs, rows, takeover, twins, versions
 from bench.linkage.identity.world import (
     MINUTE_MS,
     Counts,
@@ -27,10 +27,12 @@ from bench.linkage.identity.world import (
     captured,
     different,
     of_capture,
+    plain,
 )
 from bench.linkage.judge import Answer
 from svc.identify.model import RequestFacts, RequestHeaders
 from svc.identify.useragent.agent import read_hints
+from tests.support.live import report
 
 NOWHERE = Path("nowhere")
 
@@ -77,6 +79,11 @@ def reports_of_captures(folder: Path) -> list[Sent]:
     return people()
 
 
+def plain_reports(folder: Path) -> list[Sent]:
+    del folder
+    return [plain(f"device {device}", report(device), held_out=False) for device in range(1, 9)]
+
+
 def plain_machine(found: list[Capture]) -> dict[str, dict[str, Capture]]:
     return {"plain": ALL_MACHINES(found)["plain"]}
 
@@ -91,6 +98,8 @@ def small_rows(monkeypatch: pytest.MonkeyPatch) -> None:
                         "OF_CARRIER": 3, "FURTHER": 2}.items():  # fmt: skip
         monkeypatch.setattr(twins, name, value)
     monkeypatch.setattr(twins, "stream_reports", reports_of_captures)
+    monkeypatch.setattr(drift, "stream_reports", plain_reports)
+    monkeypatch.setattr(drift, "PAIRS", 2)
     monkeypatch.setattr(private, "PEOPLE", 1)
     monkeypatch.setattr(takeover, "VICTIMS", 1)
     monkeypatch.setattr(versions, "PAIRS", 2)
@@ -101,6 +110,7 @@ ROWS: dict[str, tuple[Callable[..., Counts], str]] = {
     "twins": (twins.measure, "small"),
     "private": (private.measure, ""),
     "programs": (programs.measure, ""),
+    "drift": (drift.measure, "small"),
     "versions": (versions.measure, ""),
     "takeover": (takeover.measure, ""),
 }

@@ -9,6 +9,7 @@ from svc.identify.matching import Statistics, StatisticsUpdate, extract, match_v
 from svc.identify.matching.blocks import NETWORK
 from svc.identify.matching.decision import decide
 from svc.identify.matching.learned import calibration
+from svc.identify.matching.recognition import likeliest_visitor
 from svc.identify.matching.visitor import first_record
 from svc.identify.model import Agent, Attribute, Network, Report, RequestFacts
 from tests.domain.matching_world import (
@@ -18,6 +19,7 @@ from tests.domain.matching_world import (
     MINUTE_MS,
     START_MS,
     Organization,
+    Seen,
     features_of,
     other_device,
 )
@@ -231,3 +233,41 @@ def test_a_doubtful_link_on_a_crowded_network_updates_the_template(monkeypatch: 
             record = organization.visitor(1)
             assert record is not None
             assert (seen.number, record.values, record.browser_version) == (1, report.values, NEWER)
+
+
+UPDATED = DESKTOP_VALUES | {Attribute.CANVAS: "canvas of the update", Attribute.AUDIO: "125.1"}
+
+
+@pytest.mark.parametrize("cleared", [False, True], ids=["without tokens", "storage cleared"])
+def test_of_two_equal_devices_the_one_updated_later_is_not_taken_for_the_other(cleared: bool) -> None:
+    """It comes from its own network, and what it reports by now is what the other one, elsewhere, reported first."""
+    organization = populated()
+    homes = {HOME: "token-of-the-device-at-home", ELSEWHERE: "token-of-the-one-elsewhere"}
+
+    def visit(day: int, ip: str, values: dict[Attribute, str]) -> Seen:
+        token = homes[ip] if cleared else None
+        features = features_of(values, ip=ip, token=token, token_is_new=day == (ip == ELSEWHERE))
+        return organization.visit(features, START_MS + day * DAY_MS)
+
+    numbers = [visit(day, (HOME, ELSEWHERE)[day % 2], DESKTOP_VALUES).number for day in range(8)]
+    home, elsewhere = numbers[:2]
+    assert numbers == [home, elsewhere] * 4
+    assert home != elsewhere
+    for day in (9, 11):
+        assert visit(day, ELSEWHERE, UPDATED).number == elsewhere
+    token = "token-after-it-was-cleared" if cleared else None
+    late = features_of(UPDATED, ip=HOME, token=token, token_is_new=cleared)
+    assert organization.visit(late, START_MS + 12 * DAY_MS).number == home
+
+
+def test_a_device_that_was_never_equal_may_be_away_from_home() -> None:
+    """Another one lives there, which is no twin of it: it never reported what that one reports."""
+    organization = populated()
+    resident = DESKTOP_VALUES | {Attribute.CANVAS: "the resident's", Attribute.AUDIO: "123.9"}
+    for day in range(6):
+        organization.visit(features_of(UPDATED, ip=ELSEWHERE), START_MS + day * DAY_MS)
+        organization.visit(features_of(resident, ip=HOME), START_MS + day * DAY_MS + MINUTE_MS)
+    guest = features_of(UPDATED, ip=HOME)
+    found = likeliest_visitor(organization, organization.statistics, guest, START_MS + 6 * DAY_MS).decision
+    guest_number = organization.visit(features_of(UPDATED, ip=ELSEWHERE), START_MS + 6 * DAY_MS).number
+    assert found.number == guest_number

@@ -177,6 +177,37 @@ def test_an_owner_whose_key_was_overwritten_gets_a_token_that_is_proven() -> Non
     assert [(day.number, day.proven, day.token_conflict) for day in days] == [(1, True, False)] * 4
 
 
+# ---- a profile that was copied with its key, as to a new machine
+
+
+def test_a_copied_profile_is_asked_to_renew_once_its_device_is_known_by_itself() -> None:
+    """Not at once: a browser that adds noise may look like another device for a session."""
+    world = signing(9)
+    copy: dict[str, Any] = {"values": other_device("z"), "ip": ELSEWHERE}
+    seen = [world.comes("a", day, key=MINE, **copy) for day in (9, 9.01, 10)]
+    assert [(each.number, each.token_conflict, each.to_renew) for each in seen] == [
+        (2, True, False),
+        (2, True, False),
+        (2, True, True),
+    ]
+    own = renews(world, 10.01, **copy)
+    assert (own.number, own.token_conflict, own.to_renew) == (2, False, False)
+    for day in range(11, 20):
+        own = world.comes("n", day, key=NEXT, **copy)
+        assert (own.number, own.token_conflict, own.to_renew) == (2, False, False)
+        owner = world.comes("a", day + 0.1, key=MINE)
+        assert (owner.number, owner.proven, owner.to_renew) == (1, True, False)
+    assert world.comes("n", 20, key=NEXT, values=other_device("z"), ip=FAR).number == 2, "it has a token by now"
+
+
+@pytest.mark.parametrize("key", [None, OTHERS], ids=["unsigned", "the thief's key"])
+def test_a_token_that_was_copied_without_its_key_asks_no_thief_to_renew(key: bytes | None) -> None:
+    world = signing(9)
+    for day in (9, 10, 11):
+        seen = world.comes("a", day, key=key, values=other_device("z"), ip=ELSEWHERE)
+        assert (seen.number, seen.token_conflict, seen.to_renew) == (2, True, False)
+
+
 # ---- rival keys, and keys that were revoked: nothing proves who it is, so report and network do
 
 

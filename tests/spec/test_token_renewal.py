@@ -8,7 +8,7 @@ import pytest
 
 from svc.identify.keys.proof import Subject
 from tests.spec.test_proven_visits import ELSEWHERE, ORIGIN, Browser, fired
-from tests.support.live import PUBLIC_ADDRESS, USER_AGENT, Live, succeeded
+from tests.support.live import PUBLIC_ADDRESS, USER_AGENT, Live, report, succeeded
 from tests.support.proofs import BrowserKey, send
 
 NEW_TOKEN = "fedcba9876543210fedcba9876543210"
@@ -200,3 +200,26 @@ async def test_a_copy_with_another_key_at_home_is_at_most_89(live: Live):
         assert (thief["proven"], "token_conflict" in fired(thief)) == (False, True)
     owner = await browser.visit()
     assert (owner["visitor_confidence"], owner["proven"]) == (100, True)
+
+
+@pytest.mark.slow(0.2)
+async def test_a_profile_that_was_copied_to_another_machine_gets_a_token_of_its_own(live: Live):
+    """As of a person who has a new computer. The copy fires `token_conflict` until it renewed, and then no more."""
+    owner, copied = Browser(live), Browser(live)
+    first = await owner.days(9)
+    copied.device = report(2)
+    arrived = await copied.visit(ip=ELSEWHERE)
+    live.clock.advance(hours=24)
+    asked = await copied.visit(ip=ELSEWHERE)
+    assert [fired(answer) >= {"token_conflict"} for answer in (arrived, asked)] == [True, True]
+    assert ["client_token_renew" in answer for answer in (arrived, asked)] == [False, True]
+    answers = [await copied.visit(renewal(copied), ip=ELSEWHERE)]
+    renewed(copied)
+    for _ in range(3):
+        live.clock.advance(hours=24)
+        answers.append(await copied.visit(ip=ELSEWHERE))
+    assert {answer["visitor_id"] for answer in (arrived, asked, *answers)} == {arrived["visitor_id"]}
+    assert not any("token_conflict" in fired(answer) or "client_token_renew" in answer for answer in answers)
+    own = await owner.visit()
+    assert (own["visitor_id"], own["proven"], fired(own)) == (first["visitor_id"], True, set())
+    assert arrived["visitor_id"] != own["visitor_id"]

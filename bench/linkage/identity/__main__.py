@@ -6,8 +6,9 @@
 The published streams show devices that differ. Here are the cases in which they do not, or in which somebody wants it
 so: families, offices and carriers of equal devices with a token each (`twins`), private windows, profiles of one
 computer and replayed reports (`private`), different programs of one machine and versions that go back (`programs`),
-and copied reports, tokens and both (`takeover`). Each row puts visits to the service's matching in process
-(`inprocess.Service`), several times with other random numbers, and judges the ids that come back.
+equal devices that are updated in turn (`drift`), and copied reports, tokens and both (`takeover`). Each row puts visits
+to the service's matching in process (`inprocess.Service`), several times with other random numbers, and judges the ids
+that come back.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from bench.linkage import phones
-from bench.linkage.identity import private, programs, takeover, twins, versions
+from bench.linkage.identity import drift, private, programs, takeover, twins, versions
 from bench.linkage.identity.world import Aim, Count, Counts, Hashes, Part, at_least, at_most
 from bench.linkage.tables import Table
 
@@ -48,6 +48,7 @@ ROWS: dict[str, Row] = {
     "twins": Row(twins.measure, twins.AIMS, twins.STREAMS),
     "private": Row(private.measure, private.AIMS),
     "programs": Row(programs.measure, programs.AIMS),
+    "drift": Row(drift.measure, drift.AIMS, drift.STREAMS),
     "versions": Row(versions.measure, versions.AIMS, versions.STREAMS),
     "takeover": Row(takeover.measure, takeover.AIMS),
     "phones": Row(_fleet, FLEET_AIMS, ("fleet",), has_peers=False),

@@ -270,13 +270,19 @@ def _disputing(visitor: Visitor, token: Token) -> Visitor:
     return msgspec.structs.replace(visitor, tokens=tokens)
 
 
-def asked(recognition: Recognition, features: Features, claim: Claim) -> Recognition:
+def asked(recognition: Recognition, features: Features, claim: Claim, now_s: int) -> Recognition:
     """Return the same decision, with `to_renew` where the claimed token was disputed before and came, signed, from the
     one whose it is: by its proof, or by report and network. Whoever copied both may be asked, too, and does not take
-    the visitor along.
+    the visitor along. So is the other device of a profile that was copied with its key, once it is known by itself.
     """
     token = claim.token
-    if token is None or not token.is_disputed or not features.key or recognition.number != claim.number:
+    if token is None or not features.key:
+        return recognition
+    if recognition.number != claim.number:
+        known = recognition.visitor if claim.signed and recognition.number is not None else None
+        came_back = known is not None and now_s // DAY_S > known.first_seen_s // DAY_S
+        return msgspec.structs.replace(recognition, to_renew=True) if came_back else recognition
+    if not token.is_disputed:
         return recognition
     at_home = claim.visitor.has_near_network(features.near_network)
     return msgspec.structs.replace(recognition, to_renew=token.is_own and (recognition.proven or at_home))

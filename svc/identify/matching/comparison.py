@@ -105,6 +105,19 @@ def is_other_program(features: Features, visitor: Visitor, gap_s: int) -> bool:
     return leapt or theirs - ours >= parameters.FALLS_TENTHS
 
 
+def changed_first(ahead: Visitor, behind: Visitor, features: Features) -> bool:
+    """Return whether the report is what `behind` would send after the changes that `ahead` had already: two equal
+    devices, of which one was updated before the other.
+    """
+    if 0 < features.browser_version < behind.browser_version or 0 < features.os_release < behind.os_release:
+        return False
+    former = ahead.former
+    return all(
+        new == old or not new or not old or (attribute, old) in former
+        for attribute, (new, old) in enumerate(zip(features.values, behind.values, strict=True))
+    )
+
+
 def other_version(features: Features, visitor: Visitor) -> float:
     """Return the log likelihood of another browser or system version on the same device, lower for each version that
     decreased. The changes that a version causes in the report are not included.

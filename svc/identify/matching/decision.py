@@ -20,7 +20,15 @@ import msgspec
 from svc.identify.matching import blocks, parameters
 from svc.identify.matching.chance import ALL_AGREE, BIT, Chance
 from svc.identify.matching.changes import TABLE_OF_RELEASES, releases_between
-from svc.identify.matching.comparison import INDEPENDENT, LEADERS, compare, is_other_program, other_version, row_of
+from svc.identify.matching.comparison import (
+    INDEPENDENT,
+    LEADERS,
+    changed_first,
+    compare,
+    is_other_program,
+    other_version,
+    row_of,
+)
 from svc.identify.matching.learned import calibration
 from svc.identify.matching.learned.calibration import CROWDED, FAR, HIDDEN, NEAR, SURROUNDINGS, UNKNOWN, WIDE, kind_of
 from svc.identify.matching.tokens import STRANGERS
@@ -274,13 +282,13 @@ def decide(
     ranked = rank(features, candidates)
     if not ranked:
         return LinkDecision(distinct=distinct)
-    exact_report = features.exact
     if weighing.others_here > parameters.CROWDED_DEVICES:
         weighing.look_around(candidates)
     weighed = [
-        weighing.weigh(number, visitor, exact=number in exact_numbers or exact_report in visitor.exact_hashes)
+        weighing.weigh(number, visitor, exact=number in exact_numbers or features.exact in visitor.exact_hashes)
         for number, visitor in ranked
     ]
+    _rule_out_equals_elsewhere(features, weighed)
     rate = weighing.return_rate
     likeliest = max(weighed, key=lambda candidate: candidate.odds)
     if not likeliest.odds:
@@ -328,6 +336,23 @@ def decide(
         hidden=hidden,
         near=any((~candidate.agreement & INDEPENDENT).bit_count() <= 2 for candidate in weighed),
     )
+
+
+def _rule_out_equals_elsewhere(features: Features, weighed: Sequence[_Candidate]) -> None:
+    """Rule out a device from elsewhere that sent this very report where an equal one lives that was not updated yet:
+    its own update makes it report what the other one reports already (ADR 250).
+    """
+    residents = [
+        each.visitor
+        for each in weighed
+        if each.odds and each.network_context in (NEAR, CROWDED) and each.visitor.visits >= parameters.RESIDENT_VISITS
+    ]
+    for candidate in weighed:
+        is_claimed = candidate.visitor.token(features.token) is not None
+        if not candidate.exact or is_claimed or candidate.network_context in _AT_HOME:
+            continue
+        if any(changed_first(candidate.visitor, resident, features) for resident in residents):
+            candidate.odds = candidate.pooled = 0.0  # it counts as one of those that look alike
 
 
 def _hidden(features: Features, best: _Candidate, now_s: int, statistics: Statistics) -> float:

@@ -354,6 +354,8 @@ speaks, and where equal devices stand that nobody has seen yet. With a token tha
 visitor whose tokens come back: where no other device is known to report what this one does, and where one is. With an
 unknown token and without such another device, there or in the same wide network: what is likelier than not, since a
 token that joined in doubt is given back when the older one returns."""
+RESIDENT_VISITS: Final = 3
+"""Visits from which on a device lives where it was: there it is rather updated by now than another one on a visit."""
 SOLE_DEVICE: Final = 1.5
 HIDDEN_DEVICE: Final = 0.55
 SOLE_PROBABILITY: Final = 0.9985

@@ -166,7 +166,7 @@ def _matched(index: Index, statistics: Statistics, features: Features, now_ms: i
             continue
         standing, changed = standing_of(statistics, features, claim, now_ms // 1000)
         if standing == "proven":
-            return claims.asked(_proven(index, features, now_ms, claim, changed), features, claim)
+            return claims.asked(_proven(index, features, now_ms, claim, changed), features, claim, now_ms // 1000)
         if standing in ("doubted", "doubted in conflict"):
             decision = by_doubted_token(claim.number)
             return _linked(features, now_ms, decision, claim.visitor, token_conflict=standing != "doubted")
@@ -179,7 +179,7 @@ def _matched(index: Index, statistics: Statistics, features: Features, now_ms: i
     recognition = _decided(index, statistics, features, now_ms, refuted, flooding=flooding)
     if disputed is None:
         return recognition
-    return claims.asked(claims.disputed(recognition, features, disputed), features, disputed)
+    return claims.asked(claims.disputed(recognition, features, disputed), features, disputed, now_ms // 1000)
 
 
 class _Refuted(NamedTuple):

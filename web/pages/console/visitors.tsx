@@ -8,6 +8,9 @@ import { useAnswer, useConsole, usePages, useQuery } from "./state.js";
 import { AccountLink, Button, Choice, type Column, Decided, Field, More, Problem, Rebuilt, Show, Table, Time, Verdict, VisitorLink } from "./ui.js";
 import type { LookedAt, Page, SubjectRow, VisitorRow } from "./wire.js";
 
+export { Account } from "./useraccount.js";
+export { Visitor } from "./visitor.js";
+
 type Listed = "visitors" | "accounts";
 const LIMIT = 50;
 /** A list that is sorted by a count has no further pages. */

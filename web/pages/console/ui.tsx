@@ -6,7 +6,7 @@ import { colored } from "../parts/identity.js";
 import type { Fired, VisitRow } from "../parts/wire.js";
 import { ApiError } from "./api.js";
 import { capital, count, moment, share, utc, words } from "./format.js";
-import { type Loaded, useAction, useAdmin, useConsole, useDeveloper, useLink, useMayJudge } from "./state.js";
+import { type Loaded, Shared, useAction, useAdmin, useConsole, useDeveloper, useLink, useMayJudge } from "./state.js";
 
 export type Content = ComponentChildren;
 
@@ -21,6 +21,11 @@ export function Card({ title, children, actions }: { title: string; children: Co
     </section>
   );
 }
+
+/** What is of this environment, whichever one the address names: links lead to it, and buttons change what it has. */
+export const Of = ({ environment, children }: { environment: string; children: Content }) => (
+  <Shared.Provider value={{ ...useConsole(), environment }}>{children}</Shared.Provider>
+);
 
 /** Local time; UTC on hovering. */
 export const Time = ({ at }: { at: string | null | undefined }) =>

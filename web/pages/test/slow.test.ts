@@ -105,6 +105,21 @@ it.each([
   expect(button(name).disabled).toBe(false);
 });
 
+it("leads from a closed review to the environment that it is of", async () => {
+  const review = { id: "rev_1", request_id: "r", visitor_id: "v", account_id: "a", environment: "staging", state: "closed", opened_at: "2026-01-05T10:00:00Z" };
+  const { show } = screen({ "GET people": { people: [] }, "GET reviews": { reviews: [review] }, "GET reviews/count": { count: 1, is_exact: true } });
+  await show(Reviews, {}, { query: { state: "closed" } });
+  const links = [...place.querySelectorAll("tbody a")].map((one) => one.getAttribute("href"));
+  expect(links).toEqual(["#/events/r?environment=staging", "#/visitors/v?environment=staging", "#/accounts/a?environment=staging"]);
+});
+
+it("lists members by their names", async () => {
+  const members = ["Bob", "Zoe", "Ada"].map((name) => ({ ...MEMBER, id: name, name }));
+  const { show } = screen({ "GET members": { members } });
+  await show(Members);
+  expect([...place.querySelectorAll("tbody strong")].map((one) => one.textContent)).toEqual(["Ada", "Bob", "Zoe"]);
+});
+
 it("says in passing what a dialog that was closed meanwhile could not write", async () => {
   const { show, only, notify } = screen();
   await show(Dialog, { title: "Make a list", onClose: () => undefined, onSubmit: () => new Promise((_, broken) => setTimeout(() => broken(BUSY))) });

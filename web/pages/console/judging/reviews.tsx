@@ -10,7 +10,7 @@ import { many, total } from "../format.js";
 import { Links } from "../links.js";
 import { NoEffect, put, standingOf } from "../standing.js";
 import { useAction, useConsole, useLink, useLoad, useMayJudge, usePages, useQuery, useWriting } from "../state.js";
-import { AccountLink, Button, Card, Choice, type Column, type Content, Dialog, Facts, Field, LabelBadge, More, Problem, Show, Table, Time, useSelection, Verdict, VisitorLink } from "../ui.js";
+import { AccountLink, Button, Card, Choice, type Column, type Content, Dialog, Facts, Field, LabelBadge, More, Of, Problem, Show, Table, Time, useSelection, Verdict, VisitorLink } from "../ui.js";
 import type { EventDetail, Label, ListStanding, Page, Review, Total } from "../wire.js";
 import { nameOf, type Person, takers, usePeople } from "./people.js";
 import { type Act, actOf, after, byRule, isWanted, WHY } from "./queue.js";
@@ -388,12 +388,12 @@ function Closed({ people }: { people: Person[] }) {
   );
   const counted = useLoad((signal) => api.get<Total>("reviews/count", { state: "closed", assignee: query.assignee }, signal), [query.assignee]).value;
   const columns: Column<Review>[] = [
-    { head: "Opened", cell: (row) => <a href={link("events", row.request_id)}><Time at={row.opened_at} /></a> },
+    { head: "Opened", cell: (row) => <a href={link("events", row.request_id, { environment: row.environment })}><Time at={row.opened_at} /></a> },
     { head: "Closed", cell: (row) => <Time at={row.closed_at} /> },
     { head: "Label", cell: (row) => <LabelBadge label={row.label} reason={row.label_reason} /> },
     { head: "Rule", cell: (row) => row.rule ?? "by hand" },
-    { head: "Visitor", cell: (row) => <VisitorLink id={row.visitor_id} short /> },
-    { head: "Account", cell: (row) => row.account_id && <AccountLink id={row.account_id} /> },
+    { head: "Visitor", cell: (row) => <Of environment={row.environment}><VisitorLink id={row.visitor_id} short /></Of> },
+    { head: "Account", cell: (row) => row.account_id && <Of environment={row.environment}><AccountLink id={row.account_id} /></Of> },
     { head: "Closed by", cell: (row) => row.closed_by && nameOf(row.closed_by, people, session.member?.id) },
     { head: "Environment", cell: (row) => row.environment },
     { head: "Note", cell: (row) => row.note },

@@ -11,7 +11,7 @@ import { Notes } from "../console/judging/notes.js";
 import { Reviews } from "../console/judging/reviews.js";
 import { lazy } from "../console/lazy.js";
 import { Rules } from "../console/rules/screen.js";
-import { type Console, Shared } from "../console/state.js";
+import { type Console, kept, Shared } from "../console/state.js";
 import { Standing } from "../console/standing.js";
 import { Dialog } from "../console/ui.js";
 import { Webhooks } from "../console/webhooks.js";
@@ -33,6 +33,7 @@ beforeEach(() => {
 afterEach(() => {
   act(() => render(null, place));
   place.remove();
+  kept.clear();
 });
 
 const soon = () => act(() => new Promise<void>((done) => setTimeout(done)));
@@ -250,6 +251,15 @@ it("shows the review whose label was taken back, wherever it stands in the queue
   await press("u");
   expect(shown()).toBe("Rule c");
   await only("POST reviews/c/reopen").answer({ review: reviews[2] });
+});
+
+it("goes on with the review at which the queue was left", async () => {
+  const { show } = screen(QUEUE);
+  await show(Reviews);
+  await press("j");
+  await show(Attempts, { rows: [], empty: "" });
+  await show(Reviews);
+  expect(shown()).toBe("Rule b");
 });
 
 it("shows no reviews of another environment while its own are loaded", async () => {

@@ -9,7 +9,7 @@ import { Filters } from "../filterbar.js";
 import { many, total } from "../format.js";
 import { Links } from "../links.js";
 import { NoEffect, put, standingOf } from "../standing.js";
-import { useAction, useConsole, useLink, useLoad, useMayJudge, usePages, useQuery, useWriting } from "../state.js";
+import { kept, useAction, useConsole, useLink, useLoad, useMayJudge, usePages, useQuery, useWriting } from "../state.js";
 import { AccountLink, Button, Card, Choice, type Column, type Content, Dialog, Facts, Field, LabelBadge, More, Of, Problem, Show, Table, Time, useSelection, Verdict, VisitorLink } from "../ui.js";
 import type { EventDetail, Label, ListStanding, Page, Review, Total } from "../wire.js";
 import { nameOf, type Person, takers, usePeople } from "./people.js";
@@ -136,7 +136,7 @@ function Work({ reviews, people, onChanged, empty }: Given & { empty: Content })
   const inTurn = useInTurn();
   // What keys have changed already, drawn or not: each key is about the review that the one before it has left, and about none that
   // comes back meanwhile. `shown` is its id; once that is gone, the one that took its place is meant.
-  const now = useRef({ at: 0, shown: "", reason: "", gone: new Set<string>(), done: [] as Done[] }).current;
+  const now = useRef({ at: 0, shown: kept.get(location.hash) ?? "", reason: "", gone: new Set<string>(), done: [] as Done[] }).current;
   const [, draw] = useState(0);
   const note = useRef<HTMLTextAreaElement>(null);
   const heading = useRef<HTMLHeadingElement>(null);
@@ -146,6 +146,7 @@ function Work({ reviews, people, onChanged, empty }: Given & { empty: Content })
   const current = () => {
     const all = left(), found = all.find(({ id }) => id === now.shown) ?? all[after(now.at, all.length)];
     Object.assign(now, { at: all.indexOf(found!), shown: found?.id });
+    kept.set(location.hash, now.shown);
     return found;
   };
   const [listed, setListed] = useState<{ of: string; list: ListStanding }>();

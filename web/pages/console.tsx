@@ -105,6 +105,11 @@ function Root() {
       if (error instanceof ApiError && error.status === 401) return undefined;
       throw error;
     });
+  /** A role that an admin has changed meanwhile is that of the screen, too: looked at when somebody comes back to it, and after a refusal. */
+  api.onRole = () => void (now.current.is === "in" && current().then((session) => {
+    const { current: before } = now;
+    if (session && before.is === "in" && ownerOf(session) === ownerOf(before.session) && session.role !== before.session.role) setState({ ...before, session });
+  }).catch(() => {}));
   const exchange = async (body: { token: string; password?: string } | Credentials, path = "session") => {
     const session = await api.call<Session>("POST", path, { body });
     others.postMessage(session);
@@ -145,6 +150,7 @@ function Root() {
     };
     history.replaceState(1, "");
     addEventListener("hashchange", moved);
+    addEventListener("focus", () => api.onRole());
     return () => {
       removeEventListener("hashchange", moved);
       others.close();

@@ -17,6 +17,7 @@ from tests.web.test_console import VISITOR_ADDRESS, Console, console
 pytestmark = pytest.mark.slow(12)
 __all__ = ["console"]
 EVENTS = 59
+ADDRESS = f"{'m' * 64}@{'d' * 60}.{'e' * 60}.example"
 LONG = {"account_id": "W" * 128, "action": "a" * 64, "tag": "T" * 128}
 
 
@@ -41,6 +42,9 @@ def ways(console: Console) -> dict[str, Any]:
     for number in range(EVENTS):
         identify("development", 1, account_id=f"user-{number}")
     long = identify("development", 2, **LONG)
+    console.command(
+        "member", "invite", made, ADDRESS, "--name", "N" * 100, "--role", "viewer", "--url", console.service
+    )
     link = console.command("console", "link", made, "--url", console.service)["url"]
     configuration = {"service": console.service, "link": link, "long": long, "elsewhere": elsewhere}
     return json.loads(browser().run("ways.mjs", json.dumps(configuration)))
@@ -73,6 +77,11 @@ def test_a_search_that_finds_a_few_or_nothing_leads_to_the_whole_list(ways: dict
 def test_the_longest_texts_fit_their_windows(ways: dict[str, Any]):
     assert [name for name, wide in ways["overflows"].items() if wide] == []
     assert len(ways["overflows"]) == 6
+
+
+def test_a_key_that_is_held_down_removes_nothing(ways: dict[str, Any]):
+    assert ways["members"] == 1
+    assert ways["dialog"] == [0, "Cancel"], "the dialog breaks the longest address"
 
 
 def test_what_a_color_alone_says_stays_in_the_colors_of_a_system_and_on_paper(ways: dict[str, Any]):

@@ -1,6 +1,6 @@
 /**
  * Ways through the console of a running service: back into a long list, to another environment, on from a search; and the longest
- * texts, the colors of a system and paper. Prints what was seen as JSON.
+ * texts, a key that is held down, the colors of a system and paper. Prints what was seen as JSON.
  *
  *     node ways.mjs '{"service", "link", "long": {"request_id", "visitor_id"}, "elsewhere": request id of another environment}'
  */
@@ -74,6 +74,21 @@ async function colors() {
   found.paper = await page.$eval(".segment", (one) => getComputedStyle(one).printColorAdjust ?? getComputedStyle(one).webkitPrintColorAdjust);
 }
 
+/** A key that is held down on what asks first. */
+async function held() {
+  await go(`#/members?${E}`, "Members");
+  await page.focus("tbody button.danger");
+  for (let repeat = 0; repeat < 7; repeat += 1) {
+    await page.keyboard.down("Enter");
+    await page.waitForNetworkIdle({ idleTime: 50 });
+  }
+  await page.keyboard.up("Enter");
+  await page.waitForSelector("dialog[open]");
+  found.members = await page.$$eval("tbody tr", (all) => all.length);
+  found.dialog = await page.$eval("dialog[open]", (dialog) => [dialog.scrollWidth - dialog.clientWidth, document.activeElement.textContent]);
+  await page.keyboard.press("Escape");
+}
+
 await page.goto(link);
 await screen("Live");
 await back();
@@ -84,6 +99,7 @@ found.search = await links();
 await go(`#/search?${E}&q=nobody`, "Search");
 found.nothing = await links();
 await fits();
+await held();
 await colors();
 await browser.close();
 console.log(JSON.stringify(found));

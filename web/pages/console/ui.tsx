@@ -336,6 +336,8 @@ export function Dialog({ title, children, onClose: leave, submit, onSubmit, dang
     if (!onSubmit) return onClose();
     void run(new FormData(event.currentTarget as HTMLFormElement));
   };
+  // Before what cannot be undone: the first control has the focus, and a key that is held down would press it.
+  const cancel = onSubmit && <button type="button" onClick={onClose}>Cancel</button>;
   return (
     <dialog ref={place} aria-labelledby="dialog" onKeyDown={key} onCancel={(event) => { event.preventDefault(); onClose(); }}>
       <form onSubmit={send}>
@@ -344,8 +346,9 @@ export function Dialog({ title, children, onClose: leave, submit, onSubmit, dang
         <Problem error={error} />
         {asks && <Dropping onStay={() => setAsks(false)} onLeave={leave} />}
         <p class="buttons">
+          {danger && cancel}
           <button type="submit" class={danger ? "danger" : "primary"} aria-disabled={busy} disabled={disabled}>{submit ?? "Done"}</button>
-          {onSubmit && <button type="button" onClick={onClose}>Cancel</button>}
+          {!danger && cancel}
         </p>
       </form>
     </dialog>

@@ -143,6 +143,12 @@ it("keeps the focus in a dialog that is sent, and sends it once", async () => {
   done(undefined);
 });
 
+it.each([[true, ["Cancel", "Remove"]], [false, ["Remove", "Cancel"]]])("gives the focus to Cancel where a dialog has no field and is dangerous: %s", async (danger, buttons) => {
+  const { show } = screen();
+  await show(Dialog, { title: "Remove?", submit: "Remove", danger, onClose: () => undefined, onSubmit: vi.fn() });
+  expect([...place.querySelectorAll("button")].map((one) => one.textContent)).toEqual(buttons);
+});
+
 it("shows the error of a dialog that is longer than the window", async () => {
   const { show } = screen();
   await show(Dialog, { title: "Add an endpoint", onClose: () => undefined, onSubmit: () => Promise.reject(BUSY) });

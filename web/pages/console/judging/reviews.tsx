@@ -6,7 +6,7 @@ import { ApiError } from "../api.js";
 import { Decision } from "../decision.js";
 import { client, place as placeOf } from "../eventlist.js";
 import { Filters } from "../filterbar.js";
-import { many, total } from "../format.js";
+import { count, many, total } from "../format.js";
 import { Links } from "../links.js";
 import { NoEffect, put, standingOf } from "../standing.js";
 import { kept, useAction, useConsole, useLink, useLoad, useMayJudge, usePages, useQuery, useWriting } from "../state.js";
@@ -69,7 +69,7 @@ function Queue({ people }: { people: Person[] }) {
       return (
         <>
           <ul class="numbers">
-            <li><strong>{reviews.length}{!isWhole && "+"}</strong> open in {environment}{query.assignee && `, of ${all.length}`}</li>
+            <li><strong>{count(reviews.length)}{!isWhole && "+"}</strong> open in {environment}{query.assignee && `, of ${all.length}`}</li>
             {byRule(reviews).slice(0, 6).map(([rule, number]) => <li key={rule}><button type="button" class="sort" aria-pressed={query.rule === rule} onClick={() => change({ rule: query.rule === rule ? undefined : rule })}><strong>{number}</strong> {rule}</button></li>)}
           </ul>
           {query.state !== "list" ? <Work {...given} empty={empty} /> : shown.length === 0 ? empty : <OpenList {...given} />}

@@ -79,6 +79,10 @@ def test_the_longest_texts_fit_their_windows(ways: dict[str, Any]):
     assert len(ways["overflows"]) == 6
 
 
+def test_counts_have_their_windows_at_any_width(ways: dict[str, Any]):
+    assert ways["heads"] == [["Last hour", "Day", "30 days"]] * 2
+
+
 def test_a_key_that_is_held_down_removes_nothing(ways: dict[str, Any]):
     assert ways["members"] == 1
     assert ways["dialog"] == [0, "Cancel"], "the dialog breaks the longest address"

@@ -55,7 +55,7 @@ async function fits() {
   Object.assign(found, { overflows: {}, heads: [] });
   for (const width of [1280, 390]) {
     await page.setViewport({ width, height: 900 });
-    for (const [hash, title] of [[`#/events/${long.request_id}`, "Event"], [`#/visitors/${long.visitor_id}?${E}`, "Visitor"], [`#/overview?${E}`, "Overview"]]) {
+    for (const [hash, title] of [[`#/events/${long.request_id}`, "Event"], [`#/visitors/${long.visitor_id}?${E}`, "Visitor"], [`#/overview?${E}`, "Overview"], [`#/rules?${E}`, "Rules"], [`#/reviews?${E}`, "Reviews"]]) {
       await go(hash, title);
       found.overflows[`${title} ${width}`] = await overflows(page);
       if (title === "Event") found.heads.push(await page.$$eval(".counts thead th", (all) => all.map((one) => one.innerText)));

@@ -79,6 +79,12 @@ def test_nothing_is_offered_that_is_refused(team: dict[str, Any]):
     assert team["makes"]
 
 
+def test_a_role_that_was_changed_is_that_of_an_open_screen(team: dict[str, Any]):
+    assert not team["grants"], "once she comes back to it"
+    assert "does not allow this" in team["refused"]
+    assert team["takes"], "once it is refused"
+
+
 def test_an_admin_sees_the_proposal_first_and_saves_it(team: dict[str, Any]):
     assert team["first"] == "A proposal"
     assert "Ada" in team["proposal"]
@@ -119,4 +125,4 @@ def test_a_screen_has_no_finding_above_minor(team: dict[str, Any], name: str):
 
 def test_the_walk_violates_no_policy(team: dict[str, Any]):
     assert (team["violations"], team["outside"]) == ([], [])
-    assert {entry.split()[0] for entry in team["failed"]} <= {"401", "422", "429"}
+    assert {entry.split()[0] for entry in team["failed"]} <= {"401", "403", "422", "429"}

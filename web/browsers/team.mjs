@@ -1,6 +1,7 @@
 /**
  * A team in the console of a running service: an analyst tries a rule in shadow mode and proposes it, keeps filters for everybody, and
- * takes a ring of accounts as a whole; an admin finds the proposal first, and the filters by their address. Prints what happened as JSON.
+ * takes a ring of accounts as a whole; an admin finds the proposal first, and the filters by their address, and changes the analyst's role
+ * twice. Prints what happened as JSON.
  *
  *     node team.mjs '{"service", "analyst": invitation, "admin": invitation, "account"}'
  */
@@ -165,8 +166,7 @@ async function ring() {
 }
 
 /** In a browser of her own. */
-async function decide() {
-  const other = await (await browser.createBrowserContext()).newPage();
+async function decide(other) {
   await enter(other, admin);
   await go(other, `#/rules?${E}`, "Rules");
   found.first = (await other.$$eval("main .card h2", (all) => all.map((one) => one.textContent)))[0];
@@ -185,12 +185,32 @@ async function decide() {
   found.arrived = await other.evaluate(() => location.hash);
 }
 
+/** A screen that is open while a role is changed: somebody comes back to it, and another time is refused. */
+async function roles(other) {
+  const { members } = await get(other, "{}/members");
+  const ada = `{}/members/${members.find(({ name }) => name === "Ada").id}`;
+  await go(page, `#/lists?${E}`, "Lists");
+  await get(other, ada, "PATCH", { role: "developer" });
+  await page.evaluate(() => dispatchEvent(new Event("focus")));
+  await says(page, "Ada, developer");
+  found.grants = (await disabled(page)).includes("Make a list");
+  await click(page, "Make a list");
+  await page.type("dialog[open] [name=name]", "partners");
+  await get(other, ada, "PATCH", { role: "viewer" });
+  await click(page, "Make");
+  await says(page, "Ada, viewer");
+  found.refused = await text(page, "dialog[open] .problem");
+  found.takes = (await disabled(page)).includes("Make a list");
+}
+
 try {
   await enter(page, analyst);
   await rules();
   await views();
   await ring();
-  await decide();
+  const other = await (await browser.createBrowserContext()).newPage();
+  await decide(other);
+  await roles(other);
 } catch (error) {
   console.error(JSON.stringify(found), await page.evaluate(() => `${location.href}\n${document.body.innerText.slice(0, 4000)}`));
   throw error;

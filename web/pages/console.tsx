@@ -11,7 +11,7 @@ import { lazy } from "./console/lazy.js";
 import { AccountMenu } from "./console/menu.js";
 import { GROUPS, SCREENS } from "./console/screens.js";
 import type { Credentials, SignIn as SignInScreen } from "./console/signin.js";
-import { nameOf, ownerOf, Shared } from "./console/state.js";
+import { kept, nameOf, ownerOf, Shared } from "./console/state.js";
 import { Choice } from "./console/ui.js";
 import type { Key, Session, SignInOptions } from "./console/wire.js";
 import { NO_TEXTS, texts as readTexts, type Texts } from "./parts/wire.js";
@@ -21,8 +21,42 @@ const Invitation = lazy<Parameters<typeof InvitationScreen>[0]>(async () => (awa
 const Link = lazy<Parameters<typeof LinkScreen>[0]>(async () => (await import("./console/invitation.js")).Link);
 const ENVIRONMENTS = ["production", "staging", "development"];
 const NOTICE_MS = 8000;
+const RESUME_MS = 3000;
 /** All tabs of a browser have one session: the tab that begins one says so to the others. */
 const CHANNEL = "svc console session";
+
+/** How far down a screen was left, and the address of the link that led away. */
+type Left = [top: number, link: string | null | undefined];
+/** By address: Back and Forward go on there. */
+const lefts = new Map<string, Left>();
+let returned: Left | undefined;
+history.scrollRestoration = "manual";
+
+/** Notes where the screen of `before` was left, and whether the present one is in the history already, each of whose places has a state. */
+function wayBack(before: string): void {
+  lefts.set(before, [scrollY, document.querySelector("main :focus")?.getAttribute("href")]);
+  returned = history.state ? lefts.get(location.href) : undefined;
+  if (!returned) kept.delete(location.hash);
+  history.replaceState(1, "");
+}
+
+/** Goes there as soon as it is there, unless somebody acts meanwhile. */
+function resume(top: number, link: string | null | undefined) {
+  const end = Date.now() + RESUME_MS, focused = document.activeElement;
+  let at = scrollY, frame = 0;
+  const look = () => {
+    if (scrollY !== at || document.activeElement !== focused) return;
+    scrollTo(0, top);
+    at = scrollY;
+    const there = at > top - 1, links = link ? [...document.querySelectorAll<HTMLElement>(`main a[href="${CSS.escape(link)}"]`)] : [];
+    // Several rows may lead to the same place.
+    const found = links.find((one) => one.getBoundingClientRect().top > 0) ?? links[0];
+    if (found) found.focus({ preventScroll: there });
+    else if (Date.now() < end && (link || !there)) frame = requestAnimationFrame(look);
+  };
+  look();
+  return () => cancelAnimationFrame(frame);
+}
 
 interface Signed {
   session: Session;
@@ -71,6 +105,11 @@ function Root() {
       if (error instanceof ApiError && error.status === 401) return undefined;
       throw error;
     });
+  /** A role that an admin has changed meanwhile is that of the screen, too: looked at when somebody comes back to it, and after a refusal. */
+  api.onRole = () => void (now.current.is === "in" && current().then((session) => {
+    const { current: before } = now;
+    if (session && before.is === "in" && ownerOf(session) === ownerOf(before.session) && session.role !== before.session.role) setState({ ...before, session });
+  }).catch(() => {}));
   const exchange = async (body: { token: string; password?: string } | Credentials, path = "session") => {
     const session = await api.call<Session>("POST", path, { body });
     others.postMessage(session);
@@ -97,7 +136,8 @@ function Root() {
   };
   useEffect(() => {
     void start();
-    const moved = () => {
+    const moved = ({ oldURL }: HashChangeEvent) => {
+      wayBack(oldURL);
       if (tokenIn(location.hash) !== undefined || refusalIn(location.hash) !== undefined) void start();
       else setPlace(read(location.hash));
     };
@@ -108,7 +148,9 @@ function Root() {
       setState({ is: "starting" });
       void start(`Another tab has signed in to ${session.organization.name} as ${nameOf(session)}.`);
     };
+    history.replaceState(1, "");
     addEventListener("hashchange", moved);
+    addEventListener("focus", () => api.onRole());
     return () => {
       removeEventListener("hashchange", moved);
       others.close();
@@ -159,6 +201,7 @@ function Signed({ api, signed, place, onLeave }: { api: Api; signed: Signed; pla
     if (arrived.current) heading.current?.focus();
     arrived.current = true;
     scrollTo(0, 0);
+    return returned && resume(...returned);
   }, [place.screen, place.id]);
   useEffect(() => {
     const timer = setTimeout(() => setNotice(""), NOTICE_MS);

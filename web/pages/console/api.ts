@@ -67,6 +67,8 @@ export class Api {
   organization = "";
   /** How many sessions have begun: a late 401 of an earlier one does not end this one. */
   sessions = 0;
+  /** Hears of every refusal for the role, which may have been changed since the session began. */
+  onRole = () => {};
 
   /** `onEnded` hears of every 401 but those of signing in. */
   constructor(private readonly onEnded: (reason: string) => void, private readonly wait = pass) {}
@@ -88,6 +90,7 @@ export class Api {
     const error = await failure(response);
     // Of one that was given up the body is not read, and another has said why the session ended.
     if (error.status === 401 && !SIGNING_IN.includes(path) && !signal?.aborted && of === this.sessions) this.onEnded(error.message);
+    if (error.code === "insufficient_role") this.onRole();
     throw error;
   }
 

@@ -8,7 +8,7 @@ import type { EventRules, Term } from "./wire.js";
 
 type Rule = EventRules["rules"][number];
 
-export function Decision({ event }: { event: Explained & { environment: string } }) {
+export function Decision({ event }: { event: Explained }) {
   const { api } = useConsole();
   const link = useLink();
   const [asked, ask] = useState("");
@@ -20,7 +20,7 @@ export function Decision({ event }: { event: Explained & { environment: string }
   );
 }
 
-function Shown({ event, found, onAsk }: { event: Explained & { environment: string }; found: EventRules; onAsk: (id: string) => void }) {
+function Shown({ event, found, onAsk }: { event: Explained; found: EventRules; onAsk: (id: string) => void }) {
   const link = useLink();
   const { decision } = event;
   const decided = found.rules.find((rule) => rule.rule_id === decision?.rule_id);
@@ -31,7 +31,7 @@ function Shown({ event, found, onAsk }: { event: Explained & { environment: stri
   return (
     <>
       <p>{decision
-        ? <><Decided decision={decision} /> by the rule <a href={link("events", "", { environment: event.environment, rule: decision.rule_id, window: "30d" })}>{decision.rule}</a>.</>
+        ? <><Decided decision={decision} /> by the rule <a href={link("events", "", { rule: decision.rule_id, window: "30d" })}>{decision.rule}</a>.</>
         : "No rule matched, so there is no decision."}</p>
       {found.revision === undefined && <p class="quiet">The rules of that time are no longer kept.</p>}
       {decided && <Why rule={decided} />}

@@ -12,13 +12,13 @@ import { capital, country, words } from "./format.js";
 import { EventLabel } from "./judging/label.js";
 import { useConsole, useLink, useLoad } from "./state.js";
 import { Standing } from "./standing.js";
-import { AccountLink, Card, Decided, type Fact, Facts, Id, Show, Time, Verdict, VisitorLink } from "./ui.js";
+import { AccountLink, Card, Decided, type Fact, Facts, Id, Of, Show, Time, Verdict, VisitorLink } from "./ui.js";
 import type { EventDetail } from "./wire.js";
 
 export function Event() {
   const { api, place: { id } } = useConsole();
   const loaded = useLoad((signal) => api.get<EventDetail>(`events/${encodeURIComponent(id)}`, {}, signal), [id]);
-  return <><Show of={loaded}>{(found) => <Shown found={found} onChanged={loaded.reload} />}</Show><NoSuch error={loaded.error} /></>;
+  return <><Show of={loaded}>{(found) => <Of environment={found.event.environment}><Shown found={found} onChanged={loaded.reload} /></Of>}</Show><NoSuch error={loaded.error} /></>;
 }
 
 /** What was looked for as an id may be a tag of this form. */
@@ -71,7 +71,7 @@ export function Recognition({ found: { event } }: { found: EventDetail }) {
   return (
     <Card title="How the visitor was recognized">
       <p class="id"><VisitorLink id={event.visitor_id} /></p>
-      {event.identifiable !== false && <Standing kind="visitor" value={event.visitor_id} environment={event.environment} />}
+      {event.identifiable !== false && <Standing kind="visitor" value={event.visitor_id} />}
       {linkage && <p>{capital(texts.linkage[linkage.outcome] ?? words(linkage.outcome))}.</p>}
       <Certainty event={event} texts={texts} />
       <Proof event={event} texts={texts} />

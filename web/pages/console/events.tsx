@@ -12,6 +12,8 @@ import { audienceOf, useAnswer, useConsole, useLoad, usePages, useQuery } from "
 import { Button, Choice, Field, More, Problem, Show, Table, useSelection } from "./ui.js";
 import type { EventRow, Page, Ruleset, Total } from "./wire.js";
 
+export { Event } from "./event.js";
+
 const LIMIT = 50;
 
 export function Events() {

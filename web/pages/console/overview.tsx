@@ -108,7 +108,7 @@ function Shown({ statistics, before, networks, actions }: { statistics: Statisti
         <li><strong>{count(suspicious)}</strong> suspicious, {share(suspicious, all)} {since(suspicious, (counts) => counts.levels.medium + counts.levels.high)}</li>
         <li><strong>{count(totals.new)}</strong> new visitors {since(totals.new, (counts) => counts.new)}</li>
         <li><a href={to({ decision: "block" })}><strong>{count(totals.decisions.block ?? 0)}</strong> blocked</a> {since(totals.decisions.block ?? 0, (counts) => counts.decisions.block ?? 0)}</li>
-        <li><strong>{money(totals.amount_micros)}</strong> for these</li>
+        <li><strong>{money(totals.amount_micros)}</strong> cost</li>
       </ul>
       {before && <p class="quiet">Compared with the period of the same length before.</p>}
       <Card title="Identifications by level"><Chart name="Identifications by level" times={times} step={step} series={levels} /></Card>

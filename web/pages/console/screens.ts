@@ -1,4 +1,4 @@
-/** Every screen of the console by its name in the address, each in a script of its own. */
+/** Every screen of the console by its name in the address, each in a script of its own, which has the screen of a single one, too. */
 import type { ComponentType } from "preact";
 import { lazy } from "./lazy.js";
 
@@ -19,19 +19,19 @@ export const SCREENS: Record<string, Screen> = {
     title: "Events",
     group: "Watch",
     show: lazy(async () => (await import("./events.js")).Events),
-    one: ["Event", lazy(async () => (await import("./event.js")).Event)],
+    one: ["Event", lazy(async () => (await import("./events.js")).Event)],
   },
   visitors: {
     title: "Visitors",
     group: "Watch",
     show: lazy(async () => (await import("./visitors.js")).Visitors),
-    one: ["Visitor", lazy(async () => (await import("./visitor.js")).Visitor)],
+    one: ["Visitor", lazy(async () => (await import("./visitors.js")).Visitor)],
   },
   accounts: {
     title: "Accounts",
     group: "Watch",
     show: lazy(async () => (await import("./visitors.js")).Accounts),
-    one: ["Account", lazy(async () => (await import("./useraccount.js")).Account)],
+    one: ["Account", lazy(async () => (await import("./visitors.js")).Account)],
   },
   reviews: { title: "Reviews", group: "Watch", show: lazy(async () => (await import("./judging/reviews.js")).Reviews) },
   overview: { title: "Overview", group: "Watch", show: lazy(async () => (await import("./overview.js")).Overview) },
@@ -40,7 +40,7 @@ export const SCREENS: Record<string, Screen> = {
     title: "Lists",
     group: "Decide",
     show: lazy(async () => (await import("./entries/screen.js")).Lists),
-    one: ["List", lazy(async () => (await import("./entries/list.js")).List)],
+    one: ["List", lazy(async () => (await import("./entries/screen.js")).List)],
   },
   performance: { title: "Performance", group: "Decide", show: lazy(async () => (await import("./judging/performance.js")).Performance) },
   weights: { title: "Weights", group: "Decide", show: lazy(async () => (await import("./weights.js")).Weights) },

@@ -3,7 +3,7 @@
 import { useEffect } from "preact/hooks";
 import { useEventColumns } from "./eventlist.js";
 import { useConsole, useLink, useLoad } from "./state.js";
-import { AccountLink, Card, Show, Table, VisitorLink } from "./ui.js";
+import { AccountLink, Card, Of, Show, Table, VisitorLink } from "./ui.js";
 import type { Found } from "./wire.js";
 
 export type Hit = [screen: string, id: string, query?: Record<string, string>];
@@ -40,20 +40,23 @@ function Shown({ text, found }: { text: string; found: Found }) {
   const { environment } = useConsole();
   const link = useLink();
   const columns = useEventColumns(found.event ? [found.event] : []);
+  // The search looks at the newest events, and gives the first ten.
+  const all = (screen: string) => <a href={link(screen, "", { q: text })}>All {screen} that begin so</a>;
   if (hits(text, found).length === 0) {
     return (
       <div class="empty">
         <p>Nothing was found for <strong class="tag">{text}</strong> in {environment}.</p>
         <p>Ids are found by how they begin, those of visitors by three characters at least; tags, addresses and networks (95.194.0.0/16) as a whole. Or choose another environment above.</p>
+        <p>{all("accounts")}</p>
       </div>
     );
   }
   return (
     <>
       <p>Found for <strong class="tag">{text}</strong>:</p>
-      {found.event && <Table name="Event" columns={columns} rows={[found.event]} keyOf={(row) => row.request_id} />}
-      {found.visitors.length > 0 && <Card title="Visitors"><ul class="found">{found.visitors.map((id) => <li key={id}><VisitorLink id={id} /></li>)}</ul></Card>}
-      {found.accounts.length > 0 && <Card title="Accounts"><ul class="found">{found.accounts.map((id) => <li key={id}><AccountLink id={id} /></li>)}</ul></Card>}
+      {found.event && <Of environment={found.event.environment}><Table name="Event" columns={columns} rows={[found.event]} keyOf={(row) => row.request_id} /></Of>}
+      {found.visitors.length > 0 && <Card title="Visitors" actions={all("visitors")}><ul class="found">{found.visitors.map((id) => <li key={id}><VisitorLink id={id} /></li>)}</ul></Card>}
+      {found.accounts.length > 0 && <Card title="Accounts" actions={all("accounts")}><ul class="found">{found.accounts.map((id) => <li key={id}><AccountLink id={id} /></li>)}</ul></Card>}
       {(found.network || found.tag) && (
         <Card title="More">
           <ul class="found">

@@ -36,9 +36,8 @@ export function NoEffect({ list, environment, isList }: { list: ListStanding | u
   return list?.reason ? <p class="note">{!isList && `On the list ${list.name}. `}{list.reason} <a href={link("rules", "", { rules: audienceOf(environment) })}>Rules</a></p> : null;
 }
 
-export function Standing({ kind, value, environment: given }: { kind: Kind; value: string; environment?: string }) {
-  const { api, notify, environment: shown } = useConsole();
-  const environment = given ?? shown;
+export function Standing({ kind, value }: { kind: Kind; value: string }) {
+  const { api, notify, environment } = useConsole();
   const link = useLink();
   const [undo, setUndo] = useState<{ text: string; run: Back }>();
   const loaded = useLoad(() => standingOf(api, environment, { kind, value }), [kind, value, environment]);

@@ -110,6 +110,10 @@ interface Pages<T> {
   cursor: string | undefined;
 }
 
+/** What the screen at an address shows, for when it is read again, or returned to: how many pages, or which review. */
+export const kept = new Map<string, number | string>();
+const MAX_PAGES = 10;
+
 /** The first page, and `more` for each that follows. `read` fetches the page behind a cursor. */
 export function usePages<A extends Page, T>(
   read: (cursor: string | undefined, signal?: AbortSignal) => Promise<A>,
@@ -119,13 +123,17 @@ export function usePages<A extends Page, T>(
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
   const page = (answer: A): Pages<T> => ({ rows: rowsOf(answer), cursor: answer.next_cursor });
+  const joined = (shown: Pages<T>, next: A): Pages<T> => ({ rows: [...shown.rows, ...rowsOf(next)], cursor: next.next_cursor });
   // Aborts when another list is asked for, which no further page of this one may join.
   const asked = useRef<AbortSignal>();
   const loaded = useLoad(async (signal) => {
     asked.current = signal;
     setBusy(false);
     setError(undefined);
-    return page(await read(undefined, signal));
+    const before = Number(kept.get(location.hash) ?? 1);
+    let shown = page(await read(undefined, signal));
+    for (let pages = 1; pages < Math.min(before, MAX_PAGES) && shown.cursor !== undefined; pages += 1) shown = joined(shown, await read(shown.cursor, signal));
+    return shown;
   }, deps);
   const more = async () => {
     const { value } = loaded, signal = asked.current;
@@ -133,9 +141,10 @@ export function usePages<A extends Page, T>(
     setBusy(true);
     setError(undefined);
     try {
-      const next = page(await read(value.cursor, signal));
+      const next = await read(value.cursor, signal);
       if (signal?.aborted) return;
-      loaded.set({ rows: [...value.rows, ...next.rows], cursor: next.cursor });
+      kept.set(location.hash, Number(kept.get(location.hash) ?? 1) + 1);
+      loaded.set(joined(value, next));
     } catch (caught) {
       if (signal?.aborted) return;
       setError(caught);

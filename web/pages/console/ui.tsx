@@ -6,7 +6,7 @@ import { colored } from "../parts/identity.js";
 import type { Fired, VisitRow } from "../parts/wire.js";
 import { ApiError } from "./api.js";
 import { capital, count, moment, share, utc, words } from "./format.js";
-import { type Loaded, useAction, useAdmin, useConsole, useDeveloper, useLink, useMayJudge } from "./state.js";
+import { type Loaded, Shared, useAction, useAdmin, useConsole, useDeveloper, useLink, useMayJudge } from "./state.js";
 
 export type Content = ComponentChildren;
 
@@ -21,6 +21,11 @@ export function Card({ title, children, actions }: { title: string; children: Co
     </section>
   );
 }
+
+/** What is of this environment, whichever one the address names: links lead to it, and buttons change what it has. */
+export const Of = ({ environment, children }: { environment: string; children: Content }) => (
+  <Shared.Provider value={{ ...useConsole(), environment }}>{children}</Shared.Provider>
+);
 
 /** Local time; UTC on hovering. */
 export const Time = ({ at }: { at: string | null | undefined }) =>
@@ -331,6 +336,8 @@ export function Dialog({ title, children, onClose: leave, submit, onSubmit, dang
     if (!onSubmit) return onClose();
     void run(new FormData(event.currentTarget as HTMLFormElement));
   };
+  // Before what cannot be undone: the first control has the focus, and a key that is held down would press it.
+  const cancel = onSubmit && <button type="button" onClick={onClose}>Cancel</button>;
   return (
     <dialog ref={place} aria-labelledby="dialog" onKeyDown={key} onCancel={(event) => { event.preventDefault(); onClose(); }}>
       <form onSubmit={send}>
@@ -339,8 +346,9 @@ export function Dialog({ title, children, onClose: leave, submit, onSubmit, dang
         <Problem error={error} />
         {asks && <Dropping onStay={() => setAsks(false)} onLeave={leave} />}
         <p class="buttons">
+          {danger && cancel}
           <button type="submit" class={danger ? "danger" : "primary"} aria-disabled={busy} disabled={disabled}>{submit ?? "Done"}</button>
-          {onSubmit && <button type="button" onClick={onClose}>Cancel</button>}
+          {!danger && cancel}
         </p>
       </form>
     </dialog>

@@ -2,7 +2,7 @@
 /** @jsxImportSource preact */
 import { useState } from "preact/hooks";
 import { AddressLink } from "./event.js";
-import { country, many, upTo64 } from "./format.js";
+import { count, country, many, upTo64 } from "./format.js";
 import { Notes } from "./judging/notes.js";
 import { Links } from "./links.js";
 import { Standing } from "./standing.js";
@@ -45,7 +45,7 @@ function Shown({ account }: { account: AccountDetail }) {
       <p class="summary">
         <Id what="the account id">{account.account_id}</Id>
         <span>{account.event_count >= 2000 ? "2,000 events or more" : many(account.event_count, "event")} in 30 days, {upTo64(visitors?.["30d"] ?? 0)} {visitors?.["30d"] === 1 ? "visitor" : "visitors"}</span>
-        {(account.labels.fraud > 0 || account.labels.legitimate > 0) && <span>labeled: {account.labels.fraud} fraud, {account.labels.legitimate} legitimate</span>}
+        {(account.labels.fraud > 0 || account.labels.legitimate > 0) && <span>labeled: {count(account.labels.fraud)} fraud, {count(account.labels.legitimate)} legitimate</span>}
         <Rebuilt since={account.counted_since} />
         <span>first <Time at={account.first_seen_at} />, last <Time at={account.last_seen_at} /></span>
       </p>

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { isUncertain } from "../parts/identity.js";
 import { client, place } from "./eventlist.js";
 import { AddressLink, NoSuch, TagLink } from "./event.js";
-import { country, many, words } from "./format.js";
+import { count, country, many, words } from "./format.js";
 import { useConsole, useLink, useLoad } from "./state.js";
 import { Notes } from "./judging/notes.js";
 import { Links } from "./links.js";
@@ -18,7 +18,7 @@ type Address = VisitorDetail["addresses"][number];
 const SEEN: Column<Tag | Address>[] = [
   { head: "First seen", cell: (row) => <Time at={row.first_seen} /> },
   { head: "Last seen", cell: (row) => <Time at={row.last_seen} /> },
-  { head: "Events", cell: (row) => row.events, number: true },
+  { head: "Events", cell: (row) => count(row.events), number: true },
 ];
 const TAGS: Column<Tag>[] = [{ head: "Tag", cell: (row) => <TagLink tag={row.tag} /> }, ...SEEN];
 const ADDRESSES: Column<Address>[] = [
@@ -40,7 +40,7 @@ function Shown({ visitor }: { visitor: VisitorDetail }) {
   return (
     <>
       <p class="summary">
-        <Id what="the visitor id">{visitor.visitor_id}</Id> <span>{many(visitor.event_count, "event")} kept{elsewhere > 0 && `, ${visitor.environment_event_count} in ${environment}`}</span>
+        <Id what="the visitor id">{visitor.visitor_id}</Id> <span>{many(visitor.event_count, "event")} kept{elsewhere > 0 && `, ${count(visitor.environment_event_count)} in ${environment}`}</span>
         <span>first <Time at={visitor.first_seen} />, last <Time at={visitor.last_seen} /></span>
       </p>
       {visitor.identifiable && <Standing kind="visitor" value={visitor.visitor_id} />}

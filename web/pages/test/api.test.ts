@@ -21,6 +21,15 @@ it("ends no session for what was refused to the one before it", async () => {
   expect(ended).toHaveBeenCalledTimes(1);
 });
 
+it("tells of a refusal for the role, which may have been changed, and of no other", async () => {
+  const refused = new Api(() => undefined), told = vi.spyOn(refused, "onRole");
+  for (const code of ["insufficient_role", "cross_origin_request"]) {
+    answer(JSON.stringify({ error: { code, message: "No." } }), { status: 403 });
+    await refused.get("events").catch(() => undefined);
+  }
+  expect(told).toHaveBeenCalledTimes(1);
+});
+
 it("says of what was written that it is done, or may be, where the answer is lost", async () => {
   answer('{"key":', { status: 201 });
   await expect(api.manage("POST", "sdk-keys", {})).rejects.toThrow("The response was cut off on its way. It is done: load the page again.");

@@ -2,7 +2,7 @@
 import { h, render } from "preact";
 import { act } from "preact/test-utils";
 import { expect, it, vi } from "vitest";
-import { usePages } from "../console/state.js";
+import { kept, usePages } from "../console/state.js";
 import { More } from "../console/ui.js";
 
 type Answer = { rows: string[]; next_cursor?: string };
@@ -35,6 +35,25 @@ it("adds no page of another list to the one that is shown", async () => {
   await act(() => void pages.more());
   await answer("high older", { rows: ["high 1"] });
   expect(pages.loaded.value).toEqual({ rows: ["high 2", "high 1"], cursor: undefined });
+});
+
+it("shows as many pages as before when it is read again", async () => {
+  kept.clear();
+  let pages!: ReturnType<typeof usePages<Answer, string>>;
+  const read = vi.fn(async (cursor = "3"): Promise<Answer> => ({ rows: [cursor], ...(cursor > "1" && { next_cursor: String(Number(cursor) - 1) }) }));
+  function List() {
+    pages = usePages(read, ({ rows }) => rows, []);
+    return null;
+  }
+  const soon = () => act(() => new Promise<void>((done) => setTimeout(done)));
+  const place = document.createElement("div");
+  await act(() => render(h(List, {}), place));
+  await soon();
+  await act(() => pages.more());
+  await act(() => pages.loaded.reload());
+  await soon();
+  expect(pages.loaded.value).toEqual({ rows: ["3", "2"], cursor: "1" });
+  expect(read.mock.calls.map(([cursor]) => cursor)).toEqual([undefined, "2", undefined, "2"]);
 });
 
 it("keeps the focus on the button for more, which does nothing while a page is on its way", async () => {

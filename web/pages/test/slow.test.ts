@@ -11,7 +11,7 @@ import { Notes } from "../console/judging/notes.js";
 import { Reviews } from "../console/judging/reviews.js";
 import { lazy } from "../console/lazy.js";
 import { Rules } from "../console/rules/screen.js";
-import { type Console, Shared } from "../console/state.js";
+import { type Console, kept, Shared } from "../console/state.js";
 import { Standing } from "../console/standing.js";
 import { Dialog } from "../console/ui.js";
 import { Webhooks } from "../console/webhooks.js";
@@ -33,6 +33,7 @@ beforeEach(() => {
 afterEach(() => {
   act(() => render(null, place));
   place.remove();
+  kept.clear();
 });
 
 const soon = () => act(() => new Promise<void>((done) => setTimeout(done)));
@@ -105,6 +106,21 @@ it.each([
   expect(button(name).disabled).toBe(false);
 });
 
+it("leads from a closed review to the environment that it is of", async () => {
+  const review = { id: "rev_1", request_id: "r", visitor_id: "v", account_id: "a", environment: "staging", state: "closed", opened_at: "2026-01-05T10:00:00Z" };
+  const { show } = screen({ "GET people": { people: [] }, "GET reviews": { reviews: [review] }, "GET reviews/count": { count: 1, is_exact: true } });
+  await show(Reviews, {}, { query: { state: "closed" } });
+  const links = [...place.querySelectorAll("tbody a")].map((one) => one.getAttribute("href"));
+  expect(links).toEqual(["#/events/r?environment=staging", "#/visitors/v?environment=staging", "#/accounts/a?environment=staging"]);
+});
+
+it("lists members by their names", async () => {
+  const members = ["Bob", "Zoe", "Ada"].map((name) => ({ ...MEMBER, id: name, name }));
+  const { show } = screen({ "GET members": { members } });
+  await show(Members);
+  expect([...place.querySelectorAll("tbody strong")].map((one) => one.textContent)).toEqual(["Ada", "Bob", "Zoe"]);
+});
+
 it("says in passing what a dialog that was closed meanwhile could not write", async () => {
   const { show, only, notify } = screen();
   await show(Dialog, { title: "Make a list", onClose: () => undefined, onSubmit: () => new Promise((_, broken) => setTimeout(() => broken(BUSY))) });
@@ -125,6 +141,12 @@ it("keeps the focus in a dialog that is sent, and sends it once", async () => {
   expect(onSubmit).toHaveBeenCalledTimes(1);
   expect([document.activeElement, button("Block all").disabled]).toEqual([button("Block all"), false]);
   done(undefined);
+});
+
+it.each([[true, ["Cancel", "Remove"]], [false, ["Remove", "Cancel"]]])("gives the focus to Cancel where a dialog has no field and is dangerous: %s", async (danger, buttons) => {
+  const { show } = screen();
+  await show(Dialog, { title: "Remove?", submit: "Remove", danger, onClose: () => undefined, onSubmit: vi.fn() });
+  expect([...place.querySelectorAll("button")].map((one) => one.textContent)).toEqual(buttons);
 });
 
 it("shows the error of a dialog that is longer than the window", async () => {
@@ -235,6 +257,15 @@ it("shows the review whose label was taken back, wherever it stands in the queue
   await press("u");
   expect(shown()).toBe("Rule c");
   await only("POST reviews/c/reopen").answer({ review: reviews[2] });
+});
+
+it("goes on with the review at which the queue was left", async () => {
+  const { show } = screen(QUEUE);
+  await show(Reviews);
+  await press("j");
+  await show(Attempts, { rows: [], empty: "" });
+  await show(Reviews);
+  expect(shown()).toBe("Rule b");
 });
 
 it("shows no reviews of another environment while its own are loaded", async () => {

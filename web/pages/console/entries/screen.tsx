@@ -6,6 +6,8 @@ import { useConsole, useLink, useLoad } from "../state.js";
 import { Button, Card, Choice, type Column, Dialog, Field, Show, Table, Time } from "../ui.js";
 import type { StoredList } from "../wire.js";
 
+export { List } from "./list.js";
+
 const KINDS: [string, string][] = [
   ["visitor", "visitors"], ["account", "accounts"], ["address", "addresses and networks"], ["country", "countries"],
   ["asn", "networks by AS number"], ["origin", "origins"], ["tag", "tags"],

@@ -25,7 +25,7 @@ export function Members() {
 function All() {
   const { api, session, notify } = useConsole();
   const [open, setOpen] = useState<Open>();
-  const members = useLoad(async () => (await api.manage<{ members: Member[] }>("GET", "members")).members, []);
+  const members = useLoad(async () => (await api.manage<{ members: Member[] }>("GET", "members")).members.sort((one, other) => one.name.localeCompare(other.name)), []);
   const done = (next?: Open) => {
     setOpen(next);
     members.reload();

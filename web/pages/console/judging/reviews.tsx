@@ -6,11 +6,11 @@ import { ApiError } from "../api.js";
 import { Decision } from "../decision.js";
 import { client, place as placeOf } from "../eventlist.js";
 import { Filters } from "../filterbar.js";
-import { many, total } from "../format.js";
+import { count, many, total } from "../format.js";
 import { Links } from "../links.js";
 import { NoEffect, put, standingOf } from "../standing.js";
-import { useAction, useConsole, useLink, useLoad, useMayJudge, usePages, useQuery, useWriting } from "../state.js";
-import { AccountLink, Button, Card, Choice, type Column, type Content, Dialog, Facts, Field, LabelBadge, More, Problem, Show, Table, Time, useSelection, Verdict, VisitorLink } from "../ui.js";
+import { kept, useAction, useConsole, useLink, useLoad, useMayJudge, usePages, useQuery, useWriting } from "../state.js";
+import { AccountLink, Button, Card, Choice, type Column, type Content, Dialog, Facts, Field, LabelBadge, More, Of, Problem, Show, Table, Time, useSelection, Verdict, VisitorLink } from "../ui.js";
 import type { EventDetail, Label, ListStanding, Page, Review, Total } from "../wire.js";
 import { nameOf, type Person, takers, usePeople } from "./people.js";
 import { type Act, actOf, after, byRule, isWanted, WHY } from "./queue.js";
@@ -69,7 +69,7 @@ function Queue({ people }: { people: Person[] }) {
       return (
         <>
           <ul class="numbers">
-            <li><strong>{reviews.length}{!isWhole && "+"}</strong> open in {environment}{query.assignee && `, of ${all.length}`}</li>
+            <li><strong>{count(reviews.length)}{!isWhole && "+"}</strong> open in {environment}{query.assignee && `, of ${all.length}`}</li>
             {byRule(reviews).slice(0, 6).map(([rule, number]) => <li key={rule}><button type="button" class="sort" aria-pressed={query.rule === rule} onClick={() => change({ rule: query.rule === rule ? undefined : rule })}><strong>{number}</strong> {rule}</button></li>)}
           </ul>
           {query.state !== "list" ? <Work {...given} empty={empty} /> : shown.length === 0 ? empty : <OpenList {...given} />}
@@ -136,7 +136,7 @@ function Work({ reviews, people, onChanged, empty }: Given & { empty: Content })
   const inTurn = useInTurn();
   // What keys have changed already, drawn or not: each key is about the review that the one before it has left, and about none that
   // comes back meanwhile. `shown` is its id; once that is gone, the one that took its place is meant.
-  const now = useRef({ at: 0, shown: "", reason: "", gone: new Set<string>(), done: [] as Done[] }).current;
+  const now = useRef({ at: 0, shown: kept.get(location.hash) ?? "", reason: "", gone: new Set<string>(), done: [] as Done[] }).current;
   const [, draw] = useState(0);
   const note = useRef<HTMLTextAreaElement>(null);
   const heading = useRef<HTMLHeadingElement>(null);
@@ -146,6 +146,7 @@ function Work({ reviews, people, onChanged, empty }: Given & { empty: Content })
   const current = () => {
     const all = left(), found = all.find(({ id }) => id === now.shown) ?? all[after(now.at, all.length)];
     Object.assign(now, { at: all.indexOf(found!), shown: found?.id });
+    kept.set(location.hash, now.shown);
     return found;
   };
   const [listed, setListed] = useState<{ of: string; list: ListStanding }>();
@@ -388,12 +389,12 @@ function Closed({ people }: { people: Person[] }) {
   );
   const counted = useLoad((signal) => api.get<Total>("reviews/count", { state: "closed", assignee: query.assignee }, signal), [query.assignee]).value;
   const columns: Column<Review>[] = [
-    { head: "Opened", cell: (row) => <a href={link("events", row.request_id)}><Time at={row.opened_at} /></a> },
+    { head: "Opened", cell: (row) => <a href={link("events", row.request_id, { environment: row.environment })}><Time at={row.opened_at} /></a> },
     { head: "Closed", cell: (row) => <Time at={row.closed_at} /> },
     { head: "Label", cell: (row) => <LabelBadge label={row.label} reason={row.label_reason} /> },
     { head: "Rule", cell: (row) => row.rule ?? "by hand" },
-    { head: "Visitor", cell: (row) => <VisitorLink id={row.visitor_id} short /> },
-    { head: "Account", cell: (row) => row.account_id && <AccountLink id={row.account_id} /> },
+    { head: "Visitor", cell: (row) => <Of environment={row.environment}><VisitorLink id={row.visitor_id} short /></Of> },
+    { head: "Account", cell: (row) => row.account_id && <Of environment={row.environment}><AccountLink id={row.account_id} /></Of> },
     { head: "Closed by", cell: (row) => row.closed_by && nameOf(row.closed_by, people, session.member?.id) },
     { head: "Environment", cell: (row) => row.environment },
     { head: "Note", cell: (row) => row.note },

@@ -3,7 +3,7 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { count } from "../format.js";
 import { useConsole, useLink, useLoad } from "../state.js";
-import { AccountLink, Name, Table, Time, Verdict } from "../ui.js";
+import { AccountLink, Name, Of, Table, Time, Verdict } from "../ui.js";
 import type { Example, RulesPreview } from "../wire.js";
 
 const ACTIONS = ["allow", "review", "challenge", "block", "none"];
@@ -26,7 +26,7 @@ export function Effect({ preview, audience }: { preview: RulesPreview; audience:
     return (
       <li key={id}>
         <a href={link("events", id)}>{row ? <Time at={row.occurred_at} /> : `Example ${at + 1} of ${of}`}</a>
-        {row && <> <Verdict row={row} /> {row.action && <Name of={row.action} />} {row.account_id && <AccountLink id={row.account_id} />}</>}
+        {row && <> <Verdict row={row} /> {row.action && <Name of={row.action} />} {row.account_id && (audience === "live" ? <Of environment="production"><AccountLink id={row.account_id} /></Of> : <span class="tag">{row.account_id}</span>)}</>}
       </li>
     );
   };

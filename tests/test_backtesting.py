@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import trio
 
-from svc.features.exports.lines import COLUMNS
+from svc.features.exports.lines import COLUMNS, FILE_COLUMNS
 from svc.features.lists.jobs import NewEntry, add_entries
 from svc.features.lists.lists import first_list_id
 from svc.features.rules.jobs import save_rules
@@ -372,4 +372,4 @@ def test_the_commands_of_the_back_testing_page_run(exported: Exported, tmp_path:
 
 def test_the_page_names_the_csv_columns_in_their_order():
     listed = PAGE[PAGE.index("The columns of CSV") :].partition("\n\n")[0]
-    assert tuple(re.findall(r"`(\w+)`", listed)) == COLUMNS
+    assert tuple(re.findall(r"`(\w+)`", listed)) == FILE_COLUMNS

@@ -67,12 +67,14 @@ async def test_today_equals_the_ledger_and_becomes_a_settled_day(live: Live):
     seen = await console.seen("/billing")
     assert (seen["today"], seen["days"], seen["balance_micros"]) == (BUSY, [], 10_000_000 - 6_500)
     live.clock.advance(hours=24, seconds=301)
-    assert (await console.seen("/billing"))["today"] == NOTHING
+    ended = {"date": "2026-01-01", "balance_micros": 10_000_000 - 6_500, **BUSY}
+    seen = await console.seen("/billing")
+    assert (seen["today"], seen["days"]) == (NOTHING, [{**ended, "is_settled": False}])
     await settle_all(live.found.store, live.world, live.service.relay.due)
     await a_day(live)
     seen = await console.seen("/billing")
     assert seen["today"] == BUSY
-    assert seen["days"] == [{"date": "2026-01-01", "balance_micros": 10_000_000 - 6_500, **BUSY}]
+    assert seen["days"] == [{**ended, "is_settled": True}]
     assert seen["balance_micros"] == 10_000_000 - 13_000
 
 

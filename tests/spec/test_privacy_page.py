@@ -38,7 +38,7 @@ def test_the_recipe_finds_exports_and_erases_a_visitor_and_an_account(
         "203.0.113.7": OTHER_PLACE["x-forwarded-for"],
     }
     (recipe,) = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
-    find, export, erase, erase_account = (
+    find, export, erase, export_account, erase_account = (
         [names.get(word, word) for word in shlex.split(line)[1:]] for line in recipe.splitlines()
     )
     assert visitor in run(*find).out
@@ -50,6 +50,10 @@ def test_the_recipe_finds_exports_and_erases_a_visitor_and_an_account(
     for said in ("user-7", "log_in", "cart", "chargeback", visitor, shop.answers[1]["request_id"]):
         assert said in text
     assert shop.answers[2]["visitor_id"] not in text
+    assert run(*export_account).status == 0
+    account = (tmp_path / "account.json").read_text()
+    for said in ("user-7", "log_in", visitor):
+        assert said in account
     assert run(*erase_account).status == 0
     assert "user-7" not in run("visitor", "export", shop.organization, visitor).out
     assert run(*erase).status == 0

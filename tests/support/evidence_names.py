@@ -43,7 +43,7 @@ PASSED_ON = ""
 ATTRIBUTES: dict[str, set[str]] = {
     "masked": {attribute.name.lower() for attribute in MASKED},
     "device_flags": set(native.FLAGS),
-    **{attribute: {PASSED_ON} for attribute in ("evidence", "_evidence", "places", "failures")},
+    **{attribute: {PASSED_ON} for attribute in ("evidence", "_evidence", "places", "failures", "attested")},
 }
 """Attribute of a record -> the names that it may hold."""
 

@@ -141,8 +141,8 @@ ROUTES: tuple[Route, ...] = (
         summary="List changes",
         description=(
             "The audit log of the organization: every change by a member, a management key or the operator, newest "
-            "first, for 400 days. What is about members and proxy keys is for admins alone. A filter that fits few "
-            "changes may lead to a short or empty page with a cursor that goes on."
+            "first, for 400 days. Records about members and keys of proxies are for admins alone. A filter that fits "
+            "few changes may lead to a short or empty page with a cursor that goes on."
         ),
         handler=list_audit,
         query=AuditQuery,

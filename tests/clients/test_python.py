@@ -6,6 +6,7 @@ import asyncio
 import base64
 import pickle
 import socket
+import ssl
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -438,6 +439,18 @@ async def test_a_refused_connection_raises_an_error_that_says_nothing_was_sent()
             await client.test_webhook("org", "whk")
     assert not unreachable.value.was_sent
     assert str(unreachable.value).startswith(f"no response from {url}: ")
+
+
+async def test_an_alert_of_tls_instead_of_a_response_is_an_error_of_the_library():
+    """Under asyncio httpx lets it pass as it is."""
+
+    async def alert(_: httpx.Request) -> httpx.Response:
+        raise ssl.SSLError(1, "tlsv13 alert certificate required")
+
+    http = httpx.AsyncClient(transport=httpx.MockTransport(alert))
+    with pytest.raises(UnreachableError, match="certificate required") as unreachable:
+        await AsyncClient("https://127.0.0.1:1", "key", http=http).test_webhook("org", "whk")
+    assert unreachable.value.was_sent
 
 
 @pytest.mark.parametrize("answer", [

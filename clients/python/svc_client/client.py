@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import random
+import ssl
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from datetime import datetime
@@ -406,7 +407,7 @@ class AsyncClient(AsyncOperations):
                     return read(response, body.content())
         except TimeoutError as error:
             raise unreachable(url, "timed out", was_sent=was_sent) from error
-        except httpx.RequestError as error:
+        except (httpx.RequestError, ssl.SSLError) as error:  # httpx lets an alert of TLS pass under asyncio
             raise failure_of(error, url) from error
 
 

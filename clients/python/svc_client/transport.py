@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import ssl
 import time
 import zlib
 from datetime import UTC, datetime
@@ -190,7 +191,7 @@ def _is_detail(detail: Any) -> bool:
     )
 
 
-def failure_of(error: httpx.RequestError, url: httpx.URL) -> UnreachableError:
+def failure_of(error: httpx.RequestError | ssl.SSLError, url: httpx.URL) -> UnreachableError:
     """What an error of the transport means for a call."""
     said: BaseException = error
     while str(said) == "" and (cause := said.__cause__ or said.__context__) is not None:

@@ -9,9 +9,10 @@ from functools import lru_cache
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _TIMESTAMP = re.compile(
-    r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:\.(\d+))?(?:[Zz]|([+ -])([01]\d|2[0-3]):([0-5]\d))", re.ASCII
+    r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:\.(\d+))?(?:[Zz]|([+ -])([01]\d|2[0-3]):?([0-5]\d))", re.ASCII
 )
-"""RFC 3339, 5.6. The space for a plus: that is what an unescaped `+` of a query string says."""
+"""RFC 3339, 5.6, and offsets without a colon (ISO 8601), which bodies take, too. The space for a plus: that is what an
+unescaped `+` of a query string says."""
 
 
 def timestamp(at_ms: int) -> str:

@@ -379,8 +379,9 @@ async def test_a_wrong_method_returns_405_with_the_allowed_ones(live: Live):
         assert response.headers["allow"] == "OPTIONS, POST"
         if method != "HEAD":
             assert_error(response, 405, "method_not_allowed")
-    lower = await live.raw(f"post {IDENTIFY} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n".encode())
-    assert_error(lower, 405, "method_not_allowed")
+    for lower in (f"post {IDENTIFY}", "get /healthz", "get /docs", "head /docs/", "get /api/v1/openapi.json"):
+        response = await live.raw(f"{lower} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n".encode())
+        assert_error(response, 405, "method_not_allowed")
     for path in ("/healthz", "/readyz", "/api/v1/healthz", "/api/v1/readyz"):
         for method in ("POST", "OPTIONS", "DELETE"):
             response = await live.client.request(method, path)

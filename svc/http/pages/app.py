@@ -157,6 +157,10 @@ Pages = Callable[[messages.Request, str], Awaitable[Page]]
 """Responds to a request with this id."""
 
 
+_NO_METHOD = "NONE"
+"""No route has it. Werkzeug would take `get` for `GET`, and methods are case-sensitive (RFC 9110, 9.1)."""
+
+
 async def respond(app: QuartTrio, asking: messages.Request, request_id: str) -> Page:
     """Return what the application responds to a request of our own server. The path is compared as it was sent.
 
@@ -166,7 +170,7 @@ async def respond(app: QuartTrio, asking: messages.Request, request_id: str) -> 
     headers = Headers([(name.decode("latin-1"), value.decode("latin-1")) for name, value in asking.headers])
     headers["X-Request-Id"] = request_id
     asked = app.request_class(
-        asking.method,
+        asking.method if asking.method.isupper() else _NO_METHOD,
         asking.scheme,
         asking.path.decode("latin-1"),
         asking.query,

@@ -10,7 +10,7 @@ import pytest
 
 from svc.features.members.sign_in.openid import LEEWAY_MS, new_attempt, read_attempt, role_of, write_attempt
 from svc.features.members.sign_in.passwords import password_hash, stored_password
-from svc.features.members.sign_in.second_factor import code_at, step_of_code
+from svc.features.members.sign_in.second_factor import code_at, code_secret, recovery_digest, step_of_code
 from svc.kernel.access.members import canonical_email, read_roles
 from svc.kernel.access.roles import KEY_ROLES, ROLES, ROLES_WITH, may
 
@@ -42,6 +42,13 @@ def test_a_code_is_good_around_its_step_and_after_the_last_one_that_counted():
     assert step_of_code(RFC_SECRET, shown[0], now_ms, step) is None
     for text in ("", "1", shown[0] + "0", " " + shown[0], "\ud7ff", shown[0].encode().hex()):
         assert step_of_code(RFC_SECRET, text, now_ms, -1) is None
+
+
+def test_15_3_codes_are_of_one_member_and_one_installation():
+    key, other = b"k" * 32, b"l" * 32
+    assert len({code_secret(key, "mem_1", 1), code_secret(key, "mem_2", 1), code_secret(other, "mem_1", 1)}) == 3
+    digests = (recovery_digest(key, member_id, "abcde-fghij") for member_id in ("mem_1", "mem_2"))
+    assert len({*digests, recovery_digest(other, "mem_1", "abcde-fghij")}) == 3
 
 
 @pytest.mark.slow(0.2)

@@ -63,6 +63,7 @@ async def test_the_body_and_the_headers_arrive_unchanged(authority: Authority):
         ("299 Fine", None),
         ("301 Moved Permanently", "redirect"),
         ("307 Temporary Redirect", "redirect"),
+        ("399 Elsewhere", "redirect"),
         ("400 Bad Request", "http_status"),
         ("410 Gone", "http_status"),
         ("503 Service Unavailable", "http_status"),

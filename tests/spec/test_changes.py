@@ -13,6 +13,7 @@ import pytest
 from svc.features.exports.event_files import FORMS
 from svc.features.feed.feed import HOLD_MS
 from svc.features.labels.jobs import LabelChange, label_request
+from svc.features.retention.jobs import end_pass
 from svc.features.retention.sweeper import sweep
 from svc.identify.tables import EVENT_CHANGES, EVENTS, FEED_CLOSED
 from svc.kernel.values.ids import DAY_MS
@@ -132,10 +133,13 @@ async def test_an_account_that_is_erased_leaves_its_events_which_are_updated(liv
     ]
     live.clock.now_ms += HOLD_MS
     _, cursor = await all_of(live, secret)
+    live.clock.now_ms += HOUR_MS
     await erase(live, "account", "gone")
+    erased_ms = live.clock.now_ms
     live.clock.now_ms += HOLD_MS
     (change,), _ = await all_of(live, secret, after=cursor)
     assert said([change]) == [("updated", one)]
+    assert change["at"] == timestamp(erased_ms)
     assert "account_id" not in change["event"]
     assert "gone" not in str(await all_of(live, secret))
     assert "stays" in str(await all_of(live, secret))
@@ -237,6 +241,7 @@ async def test_that_an_event_grows_too_old_is_no_change_and_changes_are_kept_fro
     assert (change["label"], change["label_reason"], "event" in change) == ("fraud", "chargeback", False)
     live.clock.now_ms += 28 * DAY_MS
     await sweep(live.found.store, live.clock.now_ms, 365, with_passes=True)
+    assert said((await all_of(live, secret))[0]) == [("updated", one)], "for 30 days"
     live.clock.now_ms += DAY_MS
     assert (await all_of(live, secret))[0] == []
     await sweep(live.found.store, live.clock.now_ms, 365, with_passes=True)
@@ -258,6 +263,8 @@ async def test_a_clock_that_retention_does_not_believe_hides_no_change_from_a_cu
 async def test_a_label_of_an_event_that_is_not_readable_any_more_is_a_change_with_the_label(live: Live):
     (one,), secret = await visits(live, 1), secret_key(live)
     live.clock.now_ms += 45 * DAY_MS
+    believed = partial(end_pass, number=live.organization.number, began_at_ms=live.clock.now_ms, visitor_days=365)
+    live.found.store.write_now([believed])
     for swept in (False, True):
         if swept:
             await sweep(live.found.store, live.clock.now_ms, 365, with_passes=True)
@@ -266,10 +273,11 @@ async def test_a_label_of_an_event_that_is_not_readable_any_more_is_a_change_wit
             "request_id": one, "label": label, "label_reason": None
         }  # fmt: skip
         await update(live, secret, one, label=label)
-    live.clock.now_ms += HOLD_MS
-    changes, _ = await all_of(live, secret)
-    assert said(changes) == [("updated", one)] * 2
-    assert [(change["label"], change["label_reason"]) for change in changes] == [("legitimate", None)] * 2
+        live.clock.now_ms += HOLD_MS
+        changes, _ = await all_of(live, secret)
+        assert said(changes) == [("updated", one)] * (1 + swept)
+        assert all((change["label"], change["label_reason"]) == (label, None) for change in changes)
+        assert all("event" not in change for change in changes)
 
 
 async def test_an_identification_writes_no_row_of_changes_and_reads_none(live: Live):

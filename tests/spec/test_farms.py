@@ -353,10 +353,13 @@ async def test_a_report_that_is_sent_again_changes_nothing_of_its_origin(live: L
     site = Site(live)
     await signed_visits(site, "+" * 20)
     key = live.issue()[1]
-    body = BrowserKey(7).signed(report(1, client_token="a" * 32) | {"nonce": "x", "collected_at": live.clock.now_ms})
+    body = BrowserKey(7).signed(
+        report(1, client_token="a" * 32) | {"nonce": "n" * 32, "collected_at": live.clock.now_ms}
+    )
     bad = body.replace(b'"platform":"Win32"', b'"platform":"Win64"')
     for _ in range(10):
-        await send(live, key, bad, {**BROWSER, "x-forwarded-for": ELSEWHERE})
+        again = succeeded(await send(live, key, bad, {**BROWSER, "x-forwarded-for": ELSEWHERE}))
+        assert "proof_failed" in fired(again)
     failed = await site.visit(report(3, client_token="b" * 32), ELSEWHERE, BrowserKey(99), broken=True)
     assert weight(failed, "proof_failed") == 20
 

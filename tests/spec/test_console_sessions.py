@@ -209,6 +209,17 @@ async def test_a_session_ends_when_its_key_expires(live: Live):
     await assert_signed_out(browser)
 
 
+@pytest.mark.usefixtures("engine")
+async def test_sessions_and_links_of_keys_of_another_region_are_refused(tmp_path: Path):
+    """Interface 5: a key used on another region's API is refused, also where it is a session's."""
+    async with live_service(tmp_path) as live:
+        browser, token = await signed_in(live), link(live)
+    async with live_service(tmp_path, region="eu") as live:
+        browser.live, browser.origin = live, live.url
+        await assert_signed_out(browser)
+        assert_error(await Browser(live).sign_in(token=token), 401, "unauthorized")
+
+
 async def test_a_session_ends_after_half_an_hour_without_a_request(live: Live):
     browser = await signed_in(live)
     for _ in range(3):

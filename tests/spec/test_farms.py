@@ -145,7 +145,7 @@ async def test_phones_of_one_model_are_told_by_their_device_ids(live: Live, plat
 
 async def test_a_report_that_is_sent_again_renews_no_storage(live: Live):
     site, token = Site(live), next(Site(live).tokens())
-    signals = report(client_token=token) | {"nonce": "once"}
+    signals = report(client_token=token) | {"nonce": "once-alone"}
     key = live.issue()[1]
     for _ in range(5):
         answer = await live.identify(key, signals, headers={"x-forwarded-for": PUBLIC_ADDRESS})

@@ -264,6 +264,7 @@ WRONG: dict[str, Callable[[OddProvider], Any]] = {
     "of nobody": lambda it: it.claims.update(sub=None),
     "of an empty name": lambda it: it.claims.update(sub=""),
     "of a number": lambda it: it.claims.update(sub=7),
+    "of a long subject": lambda it: it.claims.update(sub="x" * 256),
     "of no address": lambda it: it.claims.update(email=None),
     "of what is no address": lambda it: it.claims.update(email="ada"),
     "a hash of another access token": lambda it: it.claims.update(at_hash="AAAAAAAAAAAAAAAAAAAAAA"),
@@ -614,7 +615,8 @@ async def test_an_invited_member_is_known_by_an_address_that_the_provider_has_ch
     invited = add_member(scene.live, "viewer", email="ada@shop.example")
     add_member(scene.live, "viewer")
     scene.provider.claims = {"email_verified": False}
-    for unproven in ({"email_verified": False}, {"email_verified": "true"}, {"email_verified": None}):
+    by_name = {"email": None, "preferred_username": invited.email}  # `email_verified` is not about it
+    for unproven in ({"email_verified": False}, {"email_verified": "true"}, {"email_verified": None}, by_name):
         scene.provider.claims = unproven
         with nothing_stored(scene.live):
             _, response = await scene.sign_in()

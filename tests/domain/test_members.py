@@ -8,7 +8,15 @@ from typing import Any
 
 import pytest
 
-from svc.features.members.sign_in.openid import LEEWAY_MS, new_attempt, read_attempt, role_of, write_attempt
+from svc.features.members.sign_in.openid import (
+    LEEWAY_MS,
+    Identity,
+    identity_of,
+    new_attempt,
+    read_attempt,
+    role_of,
+    write_attempt,
+)
 from svc.features.members.sign_in.passwords import password_hash, stored_password
 from svc.features.members.sign_in.second_factor import code_at, code_secret, recovery_digest, step_of_code
 from svc.kernel.access.members import canonical_email, read_roles
@@ -49,6 +57,12 @@ def test_15_3_codes_are_of_one_member_and_one_installation():
     assert len({code_secret(key, "mem_1", 1), code_secret(key, "mem_2", 1), code_secret(other, "mem_1", 1)}) == 3
     digests = (recovery_digest(key, member_id, "abcde-fghij") for member_id in ("mem_1", "mem_2"))
     assert len({*digests, recovery_digest(other, "mem_1", "abcde-fghij")}) == 3
+
+
+def test_15_4_the_same_subject_of_another_issuer_is_another_person():
+    claims = {"sub": "7", "email": "ada@shop.example", "groups": "staff"}
+    found = [identity_of(claims, f"https://{name}.example", "groups", {"staff": "viewer"}) for name in ("id", "sso")]
+    assert len({identity.subject for identity in found if isinstance(identity, Identity)}) == 2
 
 
 @pytest.mark.slow(0.2)

@@ -260,6 +260,15 @@ async def test_links_end_at_a_bound_and_say_so(live: Live, public: str, monkeypa
 # Search
 
 
+async def test_a_search_gives_as_many_accounts_as_it_says(live: Live, public: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(links, "MAX_FOUND", 2)
+    for account in ("acc", "acc-1", "acc-2", "acc-3"):
+        await came(live, public, account)
+    console = Console(live)
+    assert (await console.seen("/search", q="acc-"))["accounts"] == ["acc-3", "acc-2"]
+    assert (await console.seen("/search", q="acc"))["accounts"] == ["acc", "acc-3", "acc-2"], "the very one besides"
+
+
 @pytest.mark.slow(0.2)
 async def test_a_search_finds_what_a_text_may_mean(live: Live, public: str):
     farm, family, _ = await shop(live, public)

@@ -212,6 +212,7 @@ async def _accounts(services: Services, call: Call, number: int, query: SearchQu
     found = {text: None} if exact else {}
     if len(text) < LEAST_LENGTH:
         return list(found)
+    most = len(found) + MAX_FOUND
     listing = Listing(call.at_ms - services.event_retention_ms, end_of_now(call.at_ms), limit=EVENTS_SEARCHED)
     places, _ = await find_positions(services, call.turn, number, [query.environment], listing)
     naming = partial(_account_ids, text=text)
@@ -219,9 +220,9 @@ async def _accounts(services: Services, call: Call, number: int, query: SearchQu
     async with aclosing(in_turns(slices, call.turn.held)) as parts:
         async for some in parts:
             found |= dict.fromkeys(account_id for account_id in some if account_id is not None)
-            if len(found) > MAX_FOUND:
+            if len(found) >= most:
                 break
-    return list(islice(found, MAX_FOUND + 1))
+    return list(islice(found, most))
 
 
 def _account_ids(snapshot: Snapshot, places: Sequence[EventPosition], text: str) -> Iterator[str | None]:

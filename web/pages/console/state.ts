@@ -110,8 +110,8 @@ interface Pages<T> {
   cursor: string | undefined;
 }
 
-/** What the screen at an address shows, for when it is read again, or returned to: how many pages, or which review. */
-export const kept = new Map<string, number | string>();
+/** How many pages the screen at an address shows, for when it is read again, or returned to. */
+export const kept = new Map<string, number>();
 const MAX_PAGES = 10;
 
 /** The first page, and `more` for each that follows. `read` fetches the page behind a cursor. */
@@ -130,7 +130,7 @@ export function usePages<A extends Page, T>(
     asked.current = signal;
     setBusy(false);
     setError(undefined);
-    const before = Number(kept.get(location.hash) ?? 1);
+    const before = kept.get(location.hash) ?? 1;
     let shown = page(await read(undefined, signal));
     for (let pages = 1; pages < Math.min(before, MAX_PAGES) && shown.cursor !== undefined; pages += 1) shown = joined(shown, await read(shown.cursor, signal));
     return shown;
@@ -143,7 +143,7 @@ export function usePages<A extends Page, T>(
     try {
       const next = await read(value.cursor, signal);
       if (signal?.aborted) return;
-      kept.set(location.hash, Number(kept.get(location.hash) ?? 1) + 1);
+      kept.set(location.hash, (kept.get(location.hash) ?? 1) + 1);
       loaded.set(joined(value, next));
     } catch (caught) {
       if (signal?.aborted) return;

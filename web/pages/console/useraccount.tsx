@@ -32,7 +32,14 @@ const ADDRESSES: Column<AccountDetail["addresses"][number]>[] = [
 ];
 
 export function Account() {
-  const { api, environment, place: { id } } = useConsole();
+  const { place: { id } } = useConsole();
+  const link = useLink();
+  if (id !== "." && id !== "..") return <One id={id} />;
+  return <p class="note">No browser can ask for an account with the id <code>{id}</code>, which it takes for a folder. Look at <a href={link("events", "", { account_id: id, window: "30d" })}>its events</a>; the operator reads it with <code>svc account export</code> and erases it with <code>svc account erase</code>.</p>;
+}
+
+function One({ id }: { id: string }) {
+  const { api, environment } = useConsole();
   const loaded = useLoad((signal) => api.get<AccountDetail>(`accounts/${encodeURIComponent(id)}`, { environment }, signal), [id, environment]);
   return <Show of={loaded}>{(account) => <Shown account={account} />}</Show>;
 }

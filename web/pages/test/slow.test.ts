@@ -14,6 +14,7 @@ import { Rules } from "../console/rules/screen.js";
 import { type Console, kept, Shared } from "../console/state.js";
 import { Standing } from "../console/standing.js";
 import { Dialog } from "../console/ui.js";
+import { Account } from "../console/useraccount.js";
 import { Webhooks } from "../console/webhooks.js";
 import { Weights } from "../console/weights.js";
 
@@ -61,8 +62,8 @@ function screen(known: Record<string, unknown> = {}) {
     call: (method: string, path: string, { body }: { body?: unknown } = {}) => ask(method, path, body),
   };
   const session = { role: "admin", organization: { id: "org_1", name: "Shop" }, member: { id: "mem_0", name: "Ada" } };
-  const show = async (Shown: ComponentType<never>, props: object = {}, { environment = "development", query = {} } = {}) => {
-    const value = { api, session, notify, environment, place: { screen: "x", id: "", query }, texts: { signals: {} } } as unknown as Console;
+  const show = async (Shown: ComponentType<never>, props: object = {}, { environment = "development", query = {}, id = "" } = {}) => {
+    const value = { api, session, notify, environment, place: { screen: "x", id, query }, texts: { signals: {} } } as unknown as Console;
     await act(() => render(h(Shared.Provider, { value, children: h(Shown as ComponentType<object>, props) }), place));
     for (let round = 0; round < 3; round += 1) await soon(); // what was loaded loads more
   };
@@ -259,13 +260,36 @@ it("shows the review whose label was taken back, wherever it stands in the queue
   await only("POST reviews/c/reopen").answer({ review: reviews[2] });
 });
 
-it("goes on with the review at which the queue was left", async () => {
+it("has the review that is shown in its address, for Back and for a colleague", async () => {
+  const replaced = vi.spyOn(history, "replaceState");
   const { show } = screen(QUEUE);
   await show(Reviews);
   await press("j");
+  expect(replaced.mock.lastCall![2]).toBe("#/x?environment=development&review=b");
   await show(Attempts, { rows: [], empty: "" });
-  await show(Reviews);
-  expect(shown()).toBe("Rule b");
+  await show(Reviews, {}, { environment: "development", query: { review: "b" } });
+  expect([shown(), said().includes("led to")]).toEqual(["Rule b", false]);
+  await show(Reviews, {}, { environment: "development", query: { review: "d" } });
+  expect(shown()).toBe("Rule d");
+  replaced.mockImplementation(() => { throw new DOMException("", "SecurityError"); });
+  await press("k");
+  expect(shown()).toBe("Rule c");
+  replaced.mockRestore();
+});
+
+it("says what became of the review of an address before it shows another one", async () => {
+  const { show } = screen({ ...QUEUE, "GET reviews/e": { review: { ...reviews[0], id: "e", state: "closed", label: "fraud", closed_by: "mem_0" } } });
+  await show(Reviews, {}, { environment: "development", query: { review: "e" } });
+  expect(shown()).toBe("Rule a");
+  expect(said()).toMatch(/The review that you were led to is closed, by .+: fraud/);
+});
+
+it.each([".", ".."])("asks for no account with the id %s, which a path cannot name", async (id) => {
+  const { show, open } = screen();
+  await show(Account, {}, { id });
+  expect(open).toEqual([]);
+  expect(said()).toContain("svc account erase");
+  expect(place.querySelector("a")!.hash).toContain(`account_id=${id}`);
 });
 
 it("shows no reviews of another environment while its own are loaded", async () => {

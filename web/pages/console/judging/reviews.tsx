@@ -7,9 +7,10 @@ import { Decision } from "../decision.js";
 import { client, place as placeOf } from "../eventlist.js";
 import { Filters } from "../filterbar.js";
 import { count, many, total } from "../format.js";
+import type { Place } from "../hash.js";
 import { Links } from "../links.js";
 import { NoEffect, put, standingOf } from "../standing.js";
-import { kept, useAction, useConsole, useLink, useLoad, useMayJudge, usePages, useQuery, useWriting } from "../state.js";
+import { useAction, useConsole, useLink, useLoad, useMayJudge, usePages, useQuery, useWriting } from "../state.js";
 import { AccountLink, Button, Card, Choice, type Column, type Content, Dialog, Facts, Field, LabelBadge, More, Of, Problem, Show, Table, Time, useSelection, Verdict, VisitorLink } from "../ui.js";
 import type { EventDetail, Label, ListStanding, Page, Review, Total } from "../wire.js";
 import { nameOf, type Person, takers, usePeople } from "./people.js";
@@ -26,8 +27,8 @@ export function Reviews() {
   return (
     <>
       <Filters clear={false}>
-        <Field label="Reviews"><Choice value={query.state === "closed" || query.state === "list" ? query.state : ""} options={[["", "open, one by one"], ["list", "open, as a list"], ["closed", "closed"]]} onPick={(state) => change({ state, rule: undefined })} /></Field>
-        <Field label="Assigned to"><Choice value={query.assignee ?? ""} options={whose} onPick={(assignee) => change({ assignee })} /></Field>
+        <Field label="Reviews"><Choice value={query.state === "closed" || query.state === "list" ? query.state : ""} options={[["", "open, one by one"], ["list", "open, as a list"], ["closed", "closed"]]} onPick={(state) => change({ state, rule: undefined, review: undefined })} /></Field>
+        <Field label="Assigned to"><Choice value={query.assignee ?? ""} options={whose} onPick={(assignee) => change({ assignee, review: undefined })} /></Field>
       </Filters>
       {query.state === "closed" ? <Closed people={people} /> : <Queue key={environment} people={people} />}
     </>
@@ -70,7 +71,7 @@ function Queue({ people }: { people: Person[] }) {
         <>
           <ul class="numbers">
             <li><strong>{count(reviews.length)}{!isWhole && "+"}</strong> open in {environment}{query.assignee && `, of ${all.length}`}</li>
-            {byRule(reviews).slice(0, 6).map(([rule, number]) => <li key={rule}><button type="button" class="sort" aria-pressed={query.rule === rule} onClick={() => change({ rule: query.rule === rule ? undefined : rule })}><strong>{number}</strong> {rule}</button></li>)}
+            {byRule(reviews).slice(0, 6).map(([rule, number]) => <li key={rule}><button type="button" class="sort" aria-pressed={query.rule === rule} onClick={() => change({ rule: query.rule === rule ? undefined : rule, review: undefined })}><strong>{number}</strong> {rule}</button></li>)}
           </ul>
           {query.state !== "list" ? <Work {...given} empty={empty} /> : shown.length === 0 ? empty : <OpenList {...given} />}
         </>
@@ -131,12 +132,20 @@ function useInTurn() {
 }
 
 function Work({ reviews, people, onChanged, empty }: Given & { empty: Content }) {
-  const { api, session, notify } = useConsole();
+  const { api, session, notify, place } = useConsole();
+  const link = useLink();
   const mayJudge = useMayJudge();
   const inTurn = useInTurn();
   // What keys have changed already, drawn or not: each key is about the review that the one before it has left, and about none that
   // comes back meanwhile. `shown` is its id; once that is gone, the one that took its place is meant.
-  const now = useRef({ at: 0, shown: kept.get(location.hash) ?? "", reason: "", gone: new Set<string>(), done: [] as Done[] }).current;
+  const now = useRef({ at: 0, shown: undefined as string | undefined, reason: "", gone: new Set<string>(), done: [] as Done[] }).current;
+  // Of each address that somebody opens, also while the queue is shown.
+  const led = useRef<{ by?: Place; missing?: string | undefined }>({}).current;
+  if (led.by !== place) {
+    const { review } = place.query;
+    now.shown = review ?? now.shown;
+    Object.assign(led, { by: place, missing: reviews.some(({ id }) => id === review) ? undefined : review });
+  }
   const [, draw] = useState(0);
   const note = useRef<HTMLTextAreaElement>(null);
   const heading = useRef<HTMLHeadingElement>(null);
@@ -146,7 +155,6 @@ function Work({ reviews, people, onChanged, empty }: Given & { empty: Content })
   const current = () => {
     const all = left(), found = all.find(({ id }) => id === now.shown) ?? all[after(now.at, all.length)];
     Object.assign(now, { at: all.indexOf(found!), shown: found?.id });
-    kept.set(location.hash, now.shown);
     return found;
   };
   const [listed, setListed] = useState<{ of: string; list: ListStanding }>();
@@ -247,8 +255,17 @@ function Work({ reviews, people, onChanged, empty }: Given & { empty: Content })
     return () => removeEventListener("keydown", press);
   });
   const shown = left(), review = current(), { at } = now, last = now.done.at(-1);
+  // The address is that of the review: Back leads to it, and so does a link that a colleague is sent.
+  useLayoutEffect(() => {
+    try {
+      history.replaceState(history.state, "", link(place.screen, "", { ...place.query, review: review?.id }));
+    } catch {
+      // Browsers allow so many within some seconds, and a key is held down.
+    }
+  }, [review?.id, place]);
   return (
     <>
+      {led.missing && <Elsewhere id={led.missing} people={people} />}
       {(review || last) && (
         <div class="bottom-bar">
           {review && (
@@ -273,6 +290,21 @@ function Work({ reviews, people, onChanged, empty }: Given & { empty: Content })
         ? <><h2 ref={heading} tabIndex={-1}>{review.rule ?? "Opened by hand"}, <Time at={review.opened_at} />{review.reopened_at && <>, opened again <Time at={review.reopened_at} /></>}</h2><One key={review.id} review={review} /></>
         : empty}
     </>
+  );
+}
+
+/** What became of the review that the address names, where it is none of the queue, which begins with another one. */
+function Elsewhere({ id, people }: { id: string; people: Person[] }) {
+  const { api, session } = useConsole();
+  const link = useLink();
+  const loaded = useLoad(() => api.manage<{ review: Review }>("GET", `reviews/${encodeURIComponent(id)}`), [id]);
+  return (
+    <Show of={loaded}>{({ review }) => (
+      <p class="note" role="status">
+        The review that you were led to {review.state === "closed" ? <>is closed{review.closed_by && `, by ${nameOf(review.closed_by, people, session.member?.id)}`}: <LabelBadge label={review.label} reason={review.label_reason} /></> : `is open in ${review.environment}, but not among those that are chosen here.`}
+        {" "}<a href={link("events", review.request_id, { environment: review.environment })}>Its event</a>
+      </p>
+    )}</Show>
   );
 }
 

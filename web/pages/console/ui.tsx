@@ -245,7 +245,8 @@ export const Facts = ({ rows }: { rows: Fact[] }) => (
   <dl>{rows.map(([name, value]) => value !== undefined && value !== "" && value !== null && <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl>
 );
 
-/** A button; one that the session's role may not press says why. */
+/** A button; one that the session's role may not press says why, and a busy one keeps the focus, so that Enter tries again what has
+ * failed. A key that is held down presses it once. */
 export function Button({ admin, developer, judge, children, onClick, busy, kind = "", disabled, name }: {
   admin?: boolean;
   /** For those who manage keys, webhooks and lists. */
@@ -262,7 +263,7 @@ export function Button({ admin, developer, judge, children, onClick, busy, kind 
   const isAdmin = useAdmin(), isDeveloper = useDeveloper(), mayJudge = useMayJudge();
   const needed = admin && !isAdmin ? "admin" : developer && !isDeveloper ? "developer" : judge && !mayJudge ? "analyst" : undefined;
   return (
-    <button type={onClick ? "button" : "submit"} class={kind} onClick={onClick} disabled={busy || disabled || !!needed} title={needed && `Needs the role ${needed}.`} aria-label={name}>
+    <button type={onClick ? "button" : "submit"} class={kind} onClick={busy ? (event) => event.preventDefault() : onClick} onKeyDown={(event) => event.repeat && event.preventDefault()} aria-disabled={busy} disabled={disabled || !!needed} title={needed && `Needs the role ${needed}.`} aria-label={name}>
       {children}
     </button>
   );

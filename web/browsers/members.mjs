@@ -15,7 +15,7 @@ const found = { looks: {} };
 const text = (on, of = "main") => on.$eval(of, (element) => element.innerText);
 const says = (on, wanted) => on.waitForFunction((said) => document.body.innerText.includes(said), {}, wanted);
 const click = (on, name) => on.waitForFunction((wanted) => {
-  const button = [...document.querySelectorAll("dialog[open] button, button, a")].find((one) => (one.getAttribute("aria-label") === wanted || one.textContent === wanted) && !one.disabled);
+  const button = [...document.querySelectorAll("dialog[open] button, button, a")].find((one) => (one.getAttribute("aria-label") === wanted || one.textContent === wanted) && !one.disabled && one.ariaDisabled !== "true");
   button?.click();
   return button !== undefined;
 }, {}, name);

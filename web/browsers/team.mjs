@@ -19,7 +19,7 @@ found.looks = {};
 const says = (on, text) => on.waitForFunction((wanted) => document.body.innerText.includes(wanted), {}, text);
 const text = (on, of = "main") => on.$eval(of, (element) => element.innerText);
 const click = (on, name) => on.waitForFunction((wanted) => {
-  const button = [...document.querySelectorAll("dialog[open] button, button, a")].find((one) => (one.getAttribute("aria-label") === wanted || one.textContent === wanted) && !one.disabled);
+  const button = [...document.querySelectorAll("dialog[open] button, button, a")].find((one) => (one.getAttribute("aria-label") === wanted || one.textContent === wanted) && !one.disabled && one.ariaDisabled !== "true");
   button?.click();
   return button !== undefined;
 }, {}, name);

@@ -6,6 +6,7 @@ rest of the program makes of it is in `tests/crash/test_rot.py`.
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import struct
@@ -24,6 +25,7 @@ from svc.features.tables import TABLES
 from svc.identify.tables import STATISTICS, VISITOR_IDS
 from svc.kernel.store.engine import CheckDepth, EngineError
 from svc.kernel.store.group import Write
+from svc.kernel.store.lmdb.engine import LmdbEngine
 from svc.kernel.store.lmdb.meta_pages import check_meta_pages
 from svc.kernel.store.lmdb.pages import check_pages
 from svc.kernel.store.opening import open_store
@@ -257,6 +259,19 @@ def test_a_half_written_meta_page_is_not_corruption_once_complete(tmp_path: Path
         check_pages(store.engine.environment, depth, pause=at_once)  # it stays as it is
     check_pages(store.engine.environment, depth, pause=lambda _: write_at(file, older, metas[older]))
     store.close()
+
+
+def test_a_copy_that_finds_no_space_says_what_to_do(intact: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    full: Any = lmdb.Error("mdb_env_copy3: No space left on device")
+    full.code = errno.ENOSPC
+
+    def refuse(*_: object) -> None:
+        raise EngineError(str(full)) from full
+
+    monkeypatch.setattr(LmdbEngine, "copy", refuse)
+    with read_only(intact.parent, live=True) as store, pytest.raises(DirectoryError) as refused:
+        store.copy(tmp_path, lambda: 0)
+    assert str(refused.value) == f"cannot copy the store to {tmp_path}: {full}; free some space"
 
 
 def test_a_copy_without_free_pages_is_valid_and_stays_so(intact: Path, tmp_path: Path):

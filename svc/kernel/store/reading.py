@@ -21,7 +21,7 @@ from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.table import installed
 from svc.kernel.store.steps import Steps
 from svc.kernel.store.store import ReadTransaction
-from svc.kernel.values.errors import DirectoryError
+from svc.kernel.values.errors import DirectoryError, explained
 
 
 class OlderFileError(DirectoryError):
@@ -70,7 +70,8 @@ class ReadOnlyFile(ReadOnlyStore):
         try:
             return self._file.copy(directory, now_ms)
         except EngineError as error:
-            raise DirectoryError(f"cannot copy the store to {directory}: {error}") from error
+            cause = OSError(getattr(error.__cause__, "code", 0), str(error))
+            raise DirectoryError(explained("cannot copy the store to", directory, cause)) from error
 
     def size(self) -> FileSize:
         """Return the size of the file and its parts, at the last commit."""

@@ -22,12 +22,14 @@ import structlog
 import trio
 
 from svc.identify.records import Event
+from svc.kernel.limits.lasting import LastingFault
 from svc.kernel.values.errors import OperatorError, explained
 from svc.kernel.values.fields import Environment
 from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.values.refused_requests import RefusedRequest
 from svc.kernel.work.leader import LEADER
 from svc.workers.shared_memory import WorkerSlot
+from svc.world import elapsed_s
 
 WatchKey = tuple[int, Environment]
 """What viewers watch: an organization, by number, and an environment."""
@@ -206,6 +208,7 @@ class SocketBus(Bus):
         self._held: dict[str, deque[bytes]] = {}
         self._something = trio.Event()
         self._dropped = 0
+        self._unsent = LastingFault(elapsed_s)
         self.index = slot.index if slot.workers > 1 else None
 
     def close(self) -> None:
@@ -293,8 +296,11 @@ class SocketBus(Bus):
             if error.errno in _FULL or (name == LEADER and error.errno in _ABSENT):
                 return False
             self._dropped += messages
-            if error.errno not in _ABSENT:
-                log.warning("a message was not sent", to=name, because=error.strerror)
+            if error.errno not in _ABSENT and (fields := self._unsent.met(name, messages)) is not None:
+                log.warning("messages to workers are not sent", because=error.strerror, **fields)
+        else:
+            if (fields := self._unsent.over()) is not None:
+                log.info("messages to workers are sent again", **fields)
         return True
 
 

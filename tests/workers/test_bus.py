@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 from collections.abc import Generator
 from contextlib import ExitStack, closing
@@ -10,7 +11,9 @@ from uuid import UUID
 
 import pytest
 import trio
+from structlog.testing import capture_logs
 
+from svc.kernel.limits.lasting import LastingFault
 from svc.kernel.values.errors import OperatorError
 from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.values.refused_requests import RefusedRequest
@@ -129,6 +132,37 @@ async def test_messages_for_a_stuck_receiver_are_bounded_and_counted(pair: Pair,
     for number in range(25):
         sender.to_others(Ended(b"%d" % number))
     assert sender.dropped() == 15
+
+
+async def test_messages_that_the_system_refuses_are_one_line_and_not_one_each(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+):
+    sender, _ = pair
+    now_s = iter(range(1_000))
+    monkeypatch.setattr(sender, "_unsent", LastingFault(lambda: float(next(now_s))))
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EMSGSIZE, "Message too long")
+
+    with monkeypatch.context() as refusing, capture_logs() as lines:
+        refusing.setattr(bus_module, "_send", refuse)
+        for _ in range(50):
+            sender.to_worker(1, Committed())
+            sender._send_held()
+    assert lines == [
+        {
+            "event": "messages to workers are not sent",
+            "log_level": "warning",
+            "because": "Message too long",
+            "doing": "worker-1",
+        }
+    ]
+    assert sender.dropped() == 50
+    with capture_logs() as lines:
+        for _ in range(20):
+            sender.to_worker(1, Committed())
+            sender._send_held()
+    assert [line["event"] for line in lines] == ["messages to workers are sent again"]
 
 
 async def test_a_dead_worker_does_not_block_others_and_its_successor_is_reached(pair: Pair, tmp_path: Path):

@@ -151,7 +151,7 @@ def _services(operation: Operation, store: _OperatorStore, public_url: str | Non
     return Services(
         world=operation.world,
         watch=cast("Any", _Watch()),
-        corrupt=CorruptRows(),
+        corrupt=CorruptRows(operation.corrupt),
         store=cast("Any", store),
         policy=AuthPolicy(pepper, config.region, ()),
         deferred_key=_NOT_HERE,

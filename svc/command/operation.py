@@ -57,6 +57,8 @@ class Operation:
         """When the command began."""
         self.reads = reads
         """Whether the store is open for reading alone."""
+        self.corrupt: set[str] = set()
+        """What is wrong with each row that could not be read."""
         self._context = context
 
     @cached_property

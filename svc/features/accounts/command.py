@@ -94,7 +94,7 @@ def _listed(row: dict[str, Any]) -> dict[str, Any]:
 def erase(operation: Operation, account_id: str, sure: bool) -> None:
     """Erase an account permanently from events, counts, lists, notes and queued webhooks. The events stay.
 
-    Rules, webhooks and names of lists stay as they are, and so do corrupt events: those that name the account are
+    Rules, webhooks and names of lists stay as they are, and so do corrupt rows: those that name the account are
     shown.
     """
     of, number = operation.organization_id, operation.number
@@ -102,6 +102,6 @@ def erase(operation: Operation, account_id: str, sure: bool) -> None:
     missing = f"{of} has no account {account_id!r}; `svc account list` shows them"
     operation.call("visitors.routes.eraseAccount", account_id=account_id, missing=missing)
     with operation.store.read() as snapshot:
-        left = remaining(snapshot, number, "account", account_id)
+        left = [*remaining(snapshot, number, account_id), *sorted(operation.corrupt)]
     ended_as = {"organization_id": of, "account_id": account_id, "status": "erased"}
     operation.show(ended_as | ({"remains_in": left} if left else {}))

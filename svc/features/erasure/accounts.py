@@ -47,7 +47,7 @@ def erase_account(transaction: Transaction, number: int, account_id: str, now_ms
     if not ACCOUNT_ID.fullmatch(account_id):
         return Refusal("not_found")
     digest = account_digest(number, account_id)
-    if not transaction.has(ACCOUNT_ERASURES, number, digest):
+    if transaction.get(ACCOUNT_ERASURES, number, digest) is None:
         is_known = (
             any(events_of_account(transaction, number, account_id))
             or any(account_records(transaction, number, account_id))
@@ -56,6 +56,7 @@ def erase_account(transaction: Transaction, number: int, account_id: str, now_ms
         )
         if not is_known:
             return Refusal("not_found")
+        transaction.delete(ACCOUNT_ERASURES, number, digest)  # a corrupt one is not written over
         transaction.put(ACCOUNT_ERASURES, (number, digest), account_id.encode())
     return continue_account_erasure(transaction, number, digest, now_ms)
 

@@ -21,7 +21,7 @@ from svc.features.webhooks.queries import endpoints_of
 from svc.identify.queries.events import event_if_readable
 from svc.identify.recording.visitors import report_bytes
 from svc.identify.tables import DEFERRED_REPORTS, DOCUMENTS, EVENTS
-from svc.kernel.access.tables import KEY_IDS, KEYS, MEMBERS, ORGANIZATION_KEYS
+from svc.kernel.access.tables import KEY_IDS, KEYS, MEMBER_EMAILS, MEMBERS, ORGANIZATION_KEYS
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.steps import EVENT_ROWS, items_of_step
@@ -79,15 +79,25 @@ def continue_removal(transaction: Transaction, number: int) -> int:
         for key in keys:
             if table is ORGANIZATION_KEYS:
                 _, _, key_id = key
-                digest = transaction.get(ORGANIZATION_KEYS, *key)
-                transaction.delete(KEYS, digest)
+                digest = transaction.get(ORGANIZATION_KEYS, *key) or transaction.get(KEY_IDS, key_id)
+                if digest is not None:
+                    transaction.delete(KEYS, digest)
                 transaction.delete(KEY_IDS, key_id)
             if table is MEMBERS:
-                unlist_member(transaction, *key)
+                _unlist(transaction, *key)
             transaction.delete(table, *key)
         if keys:
             return len(keys)
     return 0
+
+
+def _unlist(transaction: Transaction, number: int, member_id: str) -> None:
+    """Delete what leads from an e-mail address to a member; from those of all its members if this one is corrupt."""
+    if transaction.get(MEMBERS, number, member_id) is not None:
+        unlist_member(transaction, number, member_id)
+        return
+    for key in [key for key in transaction.scan_keys(MEMBER_EMAILS, ()) if key[1] == number]:
+        transaction.delete(MEMBER_EMAILS, *key)
 
 
 def is_removal_pending(snapshot: Snapshot, number: int) -> bool:

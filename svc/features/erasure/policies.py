@@ -32,8 +32,8 @@ def stems(snapshot: Snapshot, table: Table[Any], number: int) -> Iterator[tuple[
         yield (number,)
         return
     after = -1
-    while (found := next(snapshot.scan(table, number, start=(number, after + 1)), None)) is not None:
-        after = found[0][1]
+    while (found := next(snapshot.scan_keys(table, (number, after + 1), (number + 1,)), None)) is not None:
+        after = found[1]
         yield number, after
 
 
@@ -53,7 +53,7 @@ def rows_in(
         if len(stem) + len(lead) == len(table.key.parts):
             yield table, (*stem, *lead)
         else:
-            yield from ((table, key) for key, _ in snapshot.scan(table, *stem, *lead))
+            yield from ((table, key) for key in snapshot.keys_of(table, *stem, *lead))
 
 
 def purge(transaction: Transaction, number: int, part: str, *lead: Any) -> bool:

@@ -96,7 +96,9 @@ def _erase(
     try:
         row: ListEntry | Note | View | Proposal | Review = table.decode(raw, stored)
     except CorruptionError:
-        return 0  # nobody can read it
+        if subject_id.encode() in stored:
+            transaction.get(table, *table.key.unpack(raw))  # which notes it (`unreadable`)
+        return 0
     key, pattern = table.key.unpack(raw), _word(subject_id)
     if isinstance(row, View):
         return row.names(subject, subject_id) and transaction.delete(table, *key)
@@ -123,17 +125,16 @@ def unreadable_events(snapshot: Snapshot, number: int, subject: Subject, subject
                 yield CorruptionError(f"event {UUID(bytes=raw_id)}, which cannot be read: `svc store quarantine`")
 
 
-def remaining(snapshot: Snapshot, number: int, subject: Subject, subject_id: str) -> list[str]:
+def remaining(snapshot: Snapshot, number: int, subject_id: str) -> list[str]:
     """Return where the id of an erased visitor or account still stands, in words: rules whose name, note or condition
-    name it, in force, proposed or replaced, webhook endpoints with it in their filter or description, lists with it
-    in their name, and `unreadable_events`.
+    name it, in force, proposed or replaced, webhook endpoints with it in their filter or description, and lists with
+    it in their name. What cannot be read the erasure has reported.
     """
     word = _word(subject_id)
     lists = [f"list {name!r}" for name in lists_of(snapshot, number) if subject_id in name]
     endpoints = (endpoint for _, endpoint in snapshot.scan(ENDPOINTS, number))
     named = [each.id for each in endpoints if any(map(word.search, (each.description, each.filter or "")))]
-    events = map(str, unreadable_events(snapshot, number, subject, subject_id))
-    return [*_rules_with(snapshot, number, word), *(f"webhook {name}" for name in named), *lists, *events]
+    return [*_rules_with(snapshot, number, word), *(f"webhook {name}" for name in named), *lists]
 
 
 def _rules_with(snapshot: Snapshot, number: int, pattern: re.Pattern[str]) -> Iterator[str]:

@@ -77,10 +77,10 @@ def erase_visitor(transaction: Transaction, number: int, visitor_id: str, now_ms
     if not is_visitor_id(visitor_id):
         return Refusal("not_found")
     raw_id = visitor_id.encode()
-    if not transaction.has(ERASURES, number, raw_id):
+    if transaction.get(ERASURES, number, raw_id) is None:
         visitor_number = transaction.get(VISITOR_IDS, number, raw_id) or 0
         is_known = (
-            visitor_number
+            transaction.has(VISITOR_IDS, number, raw_id)
             or has_events(transaction, number, raw_id)
             or has_keys(transaction, number, visitor_id)
             or any(of.is_known(transaction, number, "visitor", visitor_id) for of in forgetting())
@@ -89,11 +89,12 @@ def erase_visitor(transaction: Transaction, number: int, visitor_id: str, now_ms
         purged.append(purge_subject(transaction, number, "visitor", visitor_id))
         if not any(purged) and not is_known:
             return Refusal("not_found")
+        transaction.delete(ERASURES, number, raw_id)  # a corrupt one is not written over
         transaction.put(ERASURES, (number, raw_id), visitor_number)
         purge_attested_keys(transaction, number, visitor_id)
         if visitor_number:
             leave_blocks(transaction, number, visitor_number)
-            purge_visitor(transaction, number, visitor_number, now_ms)
+            purge_visitor(transaction, number, visitor_number, now_ms, visitor_id)
     return continue_erasure(transaction, number, raw_id, now_ms)
 
 
@@ -151,20 +152,25 @@ def purge_event(transaction: Transaction, number: int, request_id: bytes) -> Non
     purge(transaction, number, "request_id", request_id)
 
 
-def purge_visitor(transaction: Transaction, number: int, visitor_number: int, now_ms: int) -> None:
+def purge_visitor(
+    transaction: Transaction, number: int, visitor_number: int, now_ms: int, visitor_id: str | None = None
+) -> None:
     """Delete every row of a visitor except its events; do nothing if it has none. Its number is added to
-    `deleted_visitors`, by which retention takes it out of the blocks, and is never reused.
+    `deleted_visitors`, by which retention takes it out of the blocks, and is never reused. `visitor_id`: its id, if it
+    is known without its record, which may be corrupt (`unreadable`).
     """
     visitor = transaction.get(VISITORS, number, visitor_number)
-    if visitor is None:
+    if visitor is not None:
+        visitor_id = visitor.visitor_id
+        purge_browser_keys(transaction, number, visitor)
+    if visitor_id is None or not transaction.has(VISITORS, number, visitor_number):
         return
     purge(transaction, number, "visitor", visitor_number)
-    purge(transaction, number, "visitor_id", visitor.visitor_id.encode())
-    purge_attested_keys(transaction, number, visitor.visitor_id)
-    purge_browser_keys(transaction, number, visitor)
+    purge(transaction, number, "visitor_id", visitor_id.encode())
+    purge_attested_keys(transaction, number, visitor_id)
     for of in forgetting():
         of.visitor(transaction, number, visitor_number)
-    purge_subject(transaction, number, "visitor", visitor.visitor_id)
+    purge_subject(transaction, number, "visitor", visitor_id)
     release(transaction, number, visitors=1)
     transaction.put(DELETED_VISITORS, (number, visitor_number), now_ms)
 

@@ -143,7 +143,7 @@ def archive(transaction: Transaction, number: int, request_ids: Sequence[bytes])
         targets[day, _target(transaction, number, outcome.request_id, day)].append(outcome)
     for (_, newest), added in targets.items():
         segment = None if newest is None else transaction.get(OUTCOMES, number, newest)
-        if newest is not None:
+        if segment is not None:
             transaction.delete(OUTCOMES, number, newest)
         for each in merged(segment, added, MAX_IN_SEGMENT):
             transaction.put(OUTCOMES, (number, each.newest), each)
@@ -181,9 +181,9 @@ def forget_labels(transaction: Transaction, number: int, subject: Subject, known
 def _forget_account_number(transaction: Transaction, number: int, digest: int) -> None:
     """Delete the number of an account, found by its digest, and its counts."""
     known_as = transaction.get(ACCOUNT_NUMBERS, number, digest)
+    transaction.delete(ACCOUNT_NUMBERS, number, digest)
     if known_as is not None:
         forget_labels(transaction, number, "account", known_as)
-        transaction.delete(ACCOUNT_NUMBERS, number, digest)
         transaction.delete(NUMBERED_ACCOUNTS, number, known_as)
 
 
@@ -194,6 +194,7 @@ def _delete_unnamed_account(
     if account.last_day * DAY_MS >= now_ms - OUTCOME_MS - 2 * DAY_MS:
         return False
     _forget_account_number(transaction, key[0], account.digest)
+    transaction.delete(NUMBERED_ACCOUNTS, *key)  # nothing leads to it if an erasure could not read its number
     return True
 
 
@@ -203,6 +204,8 @@ def _number_account(transaction: Transaction, number: int, account_id: str | Non
         return
     known_as, digest = account_number(transaction, number, account_id), account_digest(number, account_id)
     if not known_as:
+        if transaction.has(ACCOUNT_NUMBERS, number, digest):
+            return  # it cannot be read, which must not prevent an erasure
         known_as = (transaction.get(ACCOUNT_NUMBER_COUNTS, number) or 0) + 1
         refuse_given(transaction, NUMBERED_ACCOUNTS, number, known_as)
         transaction.put(ACCOUNT_NUMBER_COUNTS, (number,), known_as)
@@ -262,7 +265,7 @@ def _count_subject(
 
 
 def _has_number(snapshot: Snapshot, number: int, subject: Subject, subject_id: str) -> bool:
-    return subject == "account" and bool(account_number(snapshot, number, subject_id))
+    return subject == "account" and snapshot.has(ACCOUNT_NUMBERS, number, account_digest(number, subject_id))
 
 
 def _forget_account(transaction: Transaction, number: int, subject: Subject, subject_id: str) -> bool:

@@ -138,6 +138,8 @@ def _mark(transaction: Transaction, number: int, name: str, found: StoredList | 
     entries.
     """
     before = transaction.get(FILLED_LISTS, number) or FilledLists()
+    if not before.lists and transaction.has(FILLED_LISTS, number):
+        return  # it cannot be read, which must not prevent an erasure
     others = [each for each in before.lists if each.name != name]
     lists = sorted([*others, described(found)] if found else others, key=attrgetter("name"))
     after = FilledLists(tuple(lists))
@@ -267,9 +269,21 @@ def listed(snapshot: Snapshot, number: int, kind: ListKind, value: str) -> Itera
     raw_lists = {raw_id(found.id): found.kind for found in lists_of(snapshot, number).values()}
     for raw_list in dict.fromkeys([*raw_lists, *_stored_lists(snapshot, number)]):
         if raw_lists.get(raw_list, kind) == kind:  # one that was deleted may have been of this kind
-            entry = stored_entry(snapshot, number, raw_list, value)
+            entry = stored_entry(snapshot, number, raw_list, value) or _unreadable(snapshot, number, raw_list, value)
             if entry is not None:
                 yield raw_list, entry
+
+
+def _unreadable(snapshot: Snapshot, number: int, raw_list: bytes, value: str) -> ListEntry | None:
+    """Return what other rows say of a corrupt entry (`erasure/unreadable`), so that it can be deleted; `None`
+    if there is none, or it can be read.
+    """
+    key = (number, raw_list, entry_key(value))
+    if not snapshot.has(LIST_ENTRIES, *key) or snapshot.get(LIST_ENTRIES, *key) is not None:
+        return None
+    noted = snapshot.get(LISTED, number, entry_key(value))
+    ends = {each.raw_list: each.expires_at_ms for each in noted.listings} if noted else {}
+    return ListEntry(value, "", ends.get(raw_list), 0)
 
 
 def purge_listed(transaction: Transaction, number: int, kind: ListKind, value: str) -> bool:

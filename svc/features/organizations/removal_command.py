@@ -52,19 +52,28 @@ def remove(operation: Operation, sure: bool) -> None:
     After an interruption, the service erases the rest, or the same command does.
     """
     from svc.features.erasure import organizations as removal  # noqa: PLC0415  loads much
+    from svc.features.erasure.unreadable import UnreadableRows  # noqa: PLC0415  as above
 
     of, found = operation.organization_id, operation.found
     known = account(found.store, of, removed_too=True).organization
     if known.removed_at_ms is None:
         confirmed(f"This removes {of} ({known.name}) and erases all it has, for good.", sure=sure)
-    begin = partial(removal.remove_organization, number=known.number, now_ms=operation.now_ms)
+    left = UnreadableRows()
+
+    def begin(transaction: Transaction) -> bool:
+        return removal.remove_organization(left.past(transaction), known.number, operation.now_ms)
+
+    def go_on(transaction: Transaction) -> int:
+        return removal.continue_removal(left.past(transaction), known.number)
+
     commit(found, operation.world, begin, lambda is_new: Change(known.number, of) if is_new else None)
     with found.store.read() as snapshot:
         events = holding(snapshot, known.number).events
     with progress() as steps:
         steps.stage("erasing", events)
-        erased = _until_done(found, partial(removal.continue_removal, number=known.number), steps, 1)
-    operation.show({"organization_id": of, "status": "removed", "rows_erased": erased})
+        erased = _until_done(found, go_on, steps, 1)
+    ended_as = {"organization_id": of, "status": "removed", "rows_erased": erased}
+    operation.show(ended_as | ({"remains_in": list(map(str, left.left()))} if left.left() else {}))
 
 
 def _until_done(found: Opened, step: Callable[[Transaction], int], steps: Steps, last: int) -> int:

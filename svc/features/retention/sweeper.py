@@ -21,6 +21,7 @@ from svc.features.contracts.cleanup import CleanupTask, Sweep
 from svc.features.erasure.accounts import continue_account_erasure, pending_account_erasures
 from svc.features.erasure.organizations import continue_removal, is_removal_pending
 from svc.features.erasure.texts import continue_texts, pending_texts, unreadable_events
+from svc.features.erasure.unreadable import UnreadableRows
 from svc.features.erasure.visitors import continue_erasure, pending_erasures
 from svc.features.retention.jobs import (
     begin_pass,
@@ -140,17 +141,17 @@ async def finish_interrupted(store: Store, progress: Progress, now_ms: int) -> N
         try:
             for raw_id in await store.query(partial(pending_erasures, number=number)):
                 go_on = partial(continue_erasure, number=number, raw_id=raw_id, now_ms=now_ms)
-                await _erase(store, progress, number, go_on)
+                await _end(store, progress, number, "erasure", go_on)
                 await _note_unreadable(store, progress, number, "visitor", raw_id.decode())
             for digest, account_id in await store.query(partial(pending_account_erasures, number=number)):
                 go_on = partial(continue_account_erasure, number=number, digest=digest, now_ms=now_ms)
-                await _erase(store, progress, number, go_on)
+                await _end(store, progress, number, "erasure", go_on)
                 await _note_unreadable(store, progress, number, "account", account_id)
             for subject, digest in await store.query(partial(pending_texts, number=number)):
                 step = partial(continue_texts, number=number, subject=subject, digest=digest)
-                await _erase(store, progress, number, step)
+                await _end(store, progress, number, "erasure", step)
             if await store.query(partial(is_removal_pending, number=number)):
-                await _remove(store, progress, number)
+                await _end(store, progress, number, "removal", partial(_remove, number=number))
         except CorruptionError as error:
             progress.corrupt.note("retention", number, error)
 
@@ -207,12 +208,19 @@ async def _sweep_one(
         await _write(store, progress, number, "pass", note)
 
 
-async def _erase(store: Store, progress: Progress, number: int, step: Callable[[Transaction], bool]) -> None:
-    """Repeat the step until the erasure is complete or a step fails."""
-    while (ended := await _write(store, progress, number, "erasure", step)) is False:
+async def _end(store: Store, progress: Progress, number: int, task: str, step: Callable[[Transaction], bool]) -> None:
+    """Repeat the step until it is the last one or fails; note the rows that cannot be read and stay."""
+    left = UnreadableRows()
+    while (ended := await _write(store, progress, number, task, lambda of: step(left.past(of)))) is False:
         pass
+    for error in left.left():
+        progress.corrupt.note(f"retention of {task}", number, error)
     if ended:
-        log.info("completed an interrupted erasure", organization=number)
+        log.info("completed what was interrupted", organization=number, task=task)
+
+
+def _remove(transaction: Transaction, number: int) -> bool:
+    return continue_removal(transaction, number) == 0
 
 
 async def _note_unreadable(store: Store, progress: Progress, number: int, subject: Subject, subject_id: str) -> None:
@@ -221,13 +229,6 @@ async def _note_unreadable(store: Store, progress: Progress, number: int, subjec
 
     for error in await _write(store, progress, number, "erasure", find) or ():
         progress.corrupt.note("retention of erasure", number, error)
-
-
-async def _remove(store: Store, progress: Progress, number: int) -> None:
-    """Repeat the step until the removal is complete or a step fails."""
-    step = partial(continue_removal, number=number)
-    while await _write(store, progress, number, "removal", step):
-        pass
 
 
 async def _do(store: Store, progress: Progress, number: int, task: CleanupTask) -> None:

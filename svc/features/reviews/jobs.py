@@ -55,7 +55,7 @@ from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.steps import STEP_ROWS, items_of_step
 from svc.kernel.tenants.queries import organization
-from svc.kernel.values.ordered_ids import first_ordered_id, ordered_id, raw_ordered_id
+from svc.kernel.values.ordered_ids import first_ordered_id, ordered_id, ordered_id_ms, raw_ordered_id
 from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.values.refusals import Refusal, invalid
 
@@ -266,6 +266,7 @@ def forget_reviews(transaction: Transaction, number: int, subject: Subject, subj
     A visitor and account have at most one open review: an open one that loses its account is deleted if the visitor has
     an open review without an account too.
     """
+    _delete_unreadable(transaction, number, subject, subject_id)
     rows, most = 0, STEP_ROWS // 2  # the last review of a step may have many, and each is written again
     found = list(islice(reviews_of(transaction, number, subject, subject_id), most + 1))
     for review in found:
@@ -283,6 +284,21 @@ def forget_reviews(transaction: Transaction, number: int, subject: Subject, subj
             for table, key in review_rows(number, left):
                 transaction.put(table, key, left if table is REVIEWS else left.raw_id if table is OPEN_CASES else b"")
     return True
+
+
+def _delete_unreadable(transaction: Transaction, number: int, subject: Subject, subject_id: str) -> None:
+    """Delete the corrupt reviews of a visitor or an account (`erasure/unreadable`), with what names them."""
+    own = transaction.keys_of(SUBJECT_REVIEWS, number, *subject_stem(number, subject, subject_id))
+    for raw_id in [raw_id for *_, raw_id in own if transaction.has(REVIEWS, number, raw_id)]:
+        if transaction.get(REVIEWS, number, raw_id) is None:
+            named = [
+                (SUBJECT_REVIEWS, key) for key in transaction.keys_of(SUBJECT_REVIEWS, number) if key[-1] == raw_id
+            ]
+            cases = [(OPEN_CASES, key) for key, of in transaction.scan(OPEN_CASES, number) if of == raw_id]
+            for table, key in (*named, *cases, (REVIEWS, (number, raw_id)), (OPEN_REVIEWS, (number, raw_id))):
+                transaction.delete(table, *key)
+            opened = derived_event_id("review.opened", raw_id, ordered_id_ms(raw_id))
+            purge_webhook_event(transaction, number, opened.bytes)
 
 
 def change_note(transaction: Transaction, number: int, review: Review, change: Callable[[str], str]) -> int:

@@ -81,7 +81,7 @@ def reviews_below(
 def reviews_of(snapshot: Snapshot, number: int, subject: Subject, subject_id: str) -> Iterator[Review]:
     """Yield the reviews of a visitor or an account, oldest first."""
     stem = (number, *subject_stem(number, subject, subject_id))
-    for (*_, raw_id), _ in snapshot.scan(SUBJECT_REVIEWS, *stem):
+    for *_, raw_id in snapshot.keys_of(SUBJECT_REVIEWS, *stem):
         review = snapshot.get(REVIEWS, number, raw_id)
         named = None if review is None else review.visitor_id if subject == "visitor" else review.account_id
         if review is not None and named == subject_id:  # another may have its digest

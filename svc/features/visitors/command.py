@@ -121,13 +121,13 @@ def list_visitors(
 def erase(operation: Operation, visitor_id: str, sure: bool) -> None:
     """Erase a visitor permanently, with its events, reports and deferred reports.
 
-    What still names the visitor is shown: rules, webhooks, names of lists, and events that are corrupt.
+    What still names the visitor is shown: rules, webhooks, names of lists, and corrupt rows.
     """
     of, number = operation.organization_id, operation.number
     confirmed(f"This erases visitor {visitor_id} of {of} with its events, for good.", sure=sure)
     missing = f"{of} has no visitor {visitor_id!r}; `svc visitor list` shows them"
     operation.call("visitors.routes.eraseVisitor", visitor_id=visitor_id, missing=missing)
     with operation.store.read() as snapshot:
-        left = remaining(snapshot, number, "visitor", visitor_id)
+        left = [*remaining(snapshot, number, visitor_id), *sorted(operation.corrupt)]
     ended_as = {"organization_id": of, "visitor_id": visitor_id, "status": "erased"}
     operation.show(ended_as | ({"remains_in": left} if left else {}))

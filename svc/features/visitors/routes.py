@@ -8,12 +8,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, aclosing
 from functools import partial
+from itertools import islice
 from typing import NamedTuple
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from svc.features.erasure.accounts import continue_account_erasure, erase_account
+from svc.features.erasure.texts import unreadable_events
+from svc.features.erasure.unreadable import UnreadableRows
 from svc.features.erasure.visitors import continue_erasure, erase_visitor
 from svc.features.events.console_bodies import (
     VisitBody,
@@ -29,7 +32,7 @@ from svc.features.events.console_bodies import (
 from svc.features.events.routes import find_events
 from svc.http.callers.limits import Turn
 from svc.http.change import delete_in_steps
-from svc.http.listing import note_unreadable, read_behind
+from svc.http.listing import read_behind
 from svc.http.route import ORGANIZATION, Call, Route, Services, console_route
 from svc.identify.events.event_row import event_row
 from svc.identify.events.listing import (
@@ -78,11 +81,16 @@ async def erase_wholly(
     """
     number = call.organization.number
 
-    def begin(transaction: Transaction) -> Refusal | bool:
-        return unless(transaction) or erase_visitor(transaction, number, visitor_id, call.at_ms)
+    left = UnreadableRows()
 
-    go_on = partial(continue_erasure, number=number, raw_id=visitor_id.encode(), now_ms=call.at_ms)
-    return await _erased(services, call, "visitor", visitor_id, begin, go_on)
+    def begin(transaction: Transaction) -> Refusal | bool:
+        return unless(transaction) or erase_visitor(left.past(transaction), number, visitor_id, call.at_ms)
+
+    def go_on(transaction: Transaction) -> bool:
+        return continue_erasure(left.past(transaction), number, visitor_id.encode(), call.at_ms)
+
+    refused = await delete_in_steps(services, call, begin, go_on)
+    return refused or await _note_left(services, call, "visitor", visitor_id, left)
 
 
 async def erase_an_account(services: Services, call: Call) -> Refusal | None:
@@ -92,38 +100,31 @@ async def erase_an_account(services: Services, call: Call) -> Refusal | None:
     Where the caller does not wait, or the store is full in between, retention completes the erasure.
     """
     number, account_id = call.organization.number, call.path["account_id"]
-    begin = partial(erase_account, number=number, account_id=account_id, now_ms=call.at_ms)
-    digest = account_digest(number, account_id)
-    go_on = partial(continue_account_erasure, number=number, digest=digest, now_ms=call.at_ms)
-    return await _erased(services, call, "account", account_id, begin, go_on)
+    digest, left = account_digest(number, account_id), UnreadableRows()
 
+    def begin(transaction: Transaction) -> Refusal | bool:
+        return erase_account(left.past(transaction), number, account_id, call.at_ms)
 
-async def _erased(
-    services: Services,
-    call: Call,
-    subject: Subject,
-    subject_id: str,
-    begin: Callable[[Transaction], Refusal | bool],
-    go_on: Callable[[Transaction], bool],
-) -> Refusal | None:
-    """Erase step by step, as `delete_in_steps` does, and report the events that cannot be read (decisions 17.5): those
-    that the index has once the others are erased.
-    """
+    def go_on(transaction: Transaction) -> bool:
+        return continue_account_erasure(left.past(transaction), number, digest, call.at_ms)
+
     refused = await delete_in_steps(services, call, begin, go_on)
-    if refused is not None:
-        return refused
+    return refused or await _note_left(services, call, "account", account_id, left)
+
+
+async def _note_left(services: Services, call: Call, subject: Subject, subject_id: str, left: UnreadableRows) -> None:
+    """Report the events and other rows that cannot be read and that an erasure has left (decisions 17.5)."""
     number = call.organization.number
-    filters = Filters(visitor_id=subject_id) if subject == "visitor" else Filters(account_id=subject_id)
-    listing = Listing(0, end_of_now(call.at_ms), filters, limit=UNREADABLE_NOTED)
-    scan = events.EventScan(number, ENVIRONMENTS, listing).events
-    left, _ = await read_behind(services, scan, listing.start, listing.limit, turn=call.turn, most=MOST_LOOKS)
-    note_unreadable(services, call.route.operation_id, number, left)
-    return None
+
+    def find(snapshot: Snapshot) -> list[CorruptionError]:
+        return list(islice(unreadable_events(snapshot, number, subject, subject_id), UNREADABLE_NOTED))
+
+    for error in (*await services.store.query(find), *left.left()):
+        services.corrupt.note(call.route.operation_id, number, error)
 
 
 UNREADABLE_NOTED = 100
-MOST_LOOKS = 1_000_000
-"""At the index, behind an erasure, which has looked through it more than once."""
+"""Events of one erasure."""
 EVENTS_SHOWN = 50
 EVENTS_LOOKED_AT = 200
 TAGS_SHOWN = 50

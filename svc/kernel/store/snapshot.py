@@ -58,6 +58,12 @@ class Snapshot:
         for raw, value in self._range(table, first, after_prefix(stem)):
             yield table.key.unpack(raw), table.decode(raw, value)
 
+    def keys_of(self, table: Table[Any], *prefix: Any) -> Iterator[tuple[Any, ...]]:
+        """Yield the keys that start with the parts `prefix`, smallest first. Otherwise as `scan_keys_reverse`."""
+        stem = table.key.prefix(*prefix)
+        for raw, _ in self._range(table, stem, after_prefix(stem), keys_only=True):
+            yield table.key.unpack(raw)
+
     def scan_keys_reverse(
         self, table: Table[Any], start: tuple[Any, ...], end: tuple[Any, ...]
     ) -> Iterator[tuple[Any, ...]]:

@@ -34,17 +34,18 @@ MAX_LOGGED = 10_000
 class CorruptRows:
     """The corrupt rows that were found since the start."""
 
-    def __init__(self) -> None:
+    def __init__(self, texts: set[str] | None = None) -> None:
+        """Collect in `texts` what is wrong with each row, for `MAX_LOGGED` of them."""
         self.found: Counter[str] = Counter()
         """How often corruption was found, by operation."""
-        self._logged: set[str] = set()
+        self._texts: set[str] = set() if texts is None else texts
 
     def note(self, doing: str, organization: int | None, error: CorruptionError) -> None:
         """Count a corrupt row that was met while `doing` something for an organization; log it the first time."""
         self.found[doing] += 1
-        if str(error) not in self._logged:
-            if len(self._logged) < MAX_LOGGED:
-                self._logged.add(str(error))
+        if str(error) not in self._texts:
+            if len(self._texts) < MAX_LOGGED:
+                self._texts.add(str(error))
             log.error("corrupt row", doing=doing, organization=organization, because=error.line)
 
 

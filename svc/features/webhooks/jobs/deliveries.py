@@ -347,8 +347,8 @@ def webhook_event_rows(
     if not snapshot.has(WEBHOOK_EVENTS, organization, event_id):
         return
     yield WEBHOOK_EVENTS, (organization, event_id)
-    present = [key for key, _ in snapshot.scan(ENDPOINTS, organization)]
-    removed = [key for key, _ in snapshot.scan(REMOVED_ENDPOINTS, organization)]
+    present = list(snapshot.keys_of(ENDPOINTS, organization))
+    removed = list(snapshot.keys_of(REMOVED_ENDPOINTS, organization))
     for queue in (EndpointKey(*key) for key in present + removed):
         for kind in DELIVERY_KINDS:
             key = DeliveryKey(event_id, kind)

@@ -7,7 +7,7 @@ opens a review, writes five and its webhook event.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
@@ -266,8 +266,9 @@ def forget_reviews(transaction: Transaction, number: int, subject: Subject, subj
     A visitor and account have at most one open review: an open one that loses its account is deleted if the visitor has
     an open review without an account too.
     """
-    _delete_unreadable(transaction, number, subject, subject_id)
     rows, most = 0, STEP_ROWS // 2  # the last review of a step may have many, and each is written again
+    own = transaction.keys_of(SUBJECT_REVIEWS, number, *subject_stem(number, subject, subject_id))
+    _delete_unreadable(transaction, number, [raw_id for *_, raw_id in islice(own, most + 1)])
     found = list(islice(reviews_of(transaction, number, subject, subject_id), most + 1))
     for review in found:
         if rows >= most:
@@ -286,11 +287,10 @@ def forget_reviews(transaction: Transaction, number: int, subject: Subject, subj
     return True
 
 
-def _delete_unreadable(transaction: Transaction, number: int, subject: Subject, subject_id: str) -> None:
-    """Delete the corrupt reviews of a visitor or an account (`erasure/unreadable`), with what names them."""
-    own = transaction.keys_of(SUBJECT_REVIEWS, number, *subject_stem(number, subject, subject_id))
-    for raw_id in [raw_id for *_, raw_id in own if transaction.has(REVIEWS, number, raw_id)]:
-        if transaction.get(REVIEWS, number, raw_id) is None:
+def _delete_unreadable(transaction: Transaction, number: int, raw_ids: Iterable[bytes]) -> None:
+    """Delete those of some reviews that are corrupt (`erasure/unreadable`), with what names them."""
+    for raw_id in raw_ids:
+        if transaction.get(REVIEWS, number, raw_id) is None and transaction.has(REVIEWS, number, raw_id):
             named = [
                 (SUBJECT_REVIEWS, key) for key in transaction.keys_of(SUBJECT_REVIEWS, number) if key[-1] == raw_id
             ]

@@ -78,6 +78,15 @@ class ExportedAttestation(msgspec.Struct, frozen=True):
     verified: bool
 
 
+class ExportedAsSent(msgspec.Struct, frozen=True):
+    """What the request of an exported event said, where the event was changed later."""
+
+    account_id: str | UnsetType = UNSET
+    account_verified: bool | UnsetType = UNSET
+    """Without `account_id`: of an account that was replaced or removed, whose id is not known any more."""
+    action: str | UnsetType = UNSET
+
+
 class ExportedDocument(msgspec.Struct, frozen=True):
     """What a replay needs of the `document` of an exported event."""
 
@@ -89,6 +98,7 @@ class ExportedDocument(msgspec.Struct, frozen=True):
     attestation: ExportedAttestation | None = None
     evidence: dict[str, tuple[str, ...]] = {}
     """By signal, of those that fired."""
+    as_sent: ExportedAsSent | UnsetType = UNSET
 
 
 class ExportedDecision(msgspec.Struct, frozen=True):
@@ -218,9 +228,7 @@ def _event(event: ExportedEvent) -> Replayable | Unarchived | Refusal:
     if ip is None:
         return invalid("ip_address", "invalid_value")
     sdk = event.document.sdk
-    account_id, afterwards = event.account_id, SetAfterwards()
-    if account_id is not UNSET and event.velocity is not UNSET and event.velocity.account is UNSET:
-        account_id, afterwards = UNSET, SetAfterwards(account_id=account_id)
+    request = _as_sent(event, event.document.as_sent)
     return Replayable(
         at_ms=at_ms,
         facts=facts_of(ip, event.headers),
@@ -230,17 +238,40 @@ def _event(event: ExportedEvent) -> Replayable | Unarchived | Refusal:
             sdk=sdk,
             signals=event.document.signals,
             tag=event.document.tag,
-            account_id=account_id,
-            action=event.action,
+            account_id=request.account_id,
+            action=request.action,
         ),
         request_id=event.request_id,
-        account_verified=event.account_verified,
+        account_verified=request.account_verified,
         may_test=event.environment == "development",
         decision=decision_of(event.decision),
-        afterwards=afterwards,
+        afterwards=_afterwards(request, event),
         proof_version=_proof_version(event.document, event.proof_covers),
         visitor_id=sent(event.visitor_id),
         attested=_attested(event.document),
+    )
+
+
+def _as_sent(event: ExportedEvent, said: ExportedAsSent | UnsetType) -> ExportedEvent:
+    """Return an exported event with the account and action that its request had. The id of the event stands for an
+    account that is not known any more: it counts in velocity as that one did, until it is replaced.
+    """
+    if said is not UNSET:
+        is_verified = said.account_verified
+        account_id = event.request_id if said.account_id is UNSET and is_verified is not UNSET else said.account_id
+        return msgspec.structs.replace(
+            event, account_id=account_id, account_verified=is_verified is True, action=said.action
+        )
+    if event.account_id is not UNSET and event.velocity is not UNSET and event.velocity.account is UNSET:
+        event = msgspec.structs.replace(event, account_id=UNSET, account_verified=False)
+    return event
+
+
+def _afterwards(request: ExportedEvent, event: ExportedEvent) -> SetAfterwards:
+    account = (event.account_id, event.account_verified)
+    return SetAfterwards(
+        account_id=UNSET if account == (request.account_id, request.account_verified) else sent(event.account_id),
+        action=UNSET if event.action == request.action else sent(event.action),
     )
 
 

@@ -22,6 +22,7 @@ from svc.features.rules.jobs import save_rules
 from svc.features.rules.ruleset import Rule
 from svc.world import World
 from tests.spec.responses import BROWSER, DRIVEN, HEADLESS, visit
+from tests.spec.test_rules import SET_LATER, Shop, change_later
 from tests.support.live import Live, live_service, report, succeeded
 from tests.support.process import run
 from tests.test_replay import Program, program
@@ -242,6 +243,29 @@ def test_a_replay_with_the_rules_of_then_decides_as_they_did(svc: Program, tmp_p
     text = svc(*given, "--network", str(tmp_path)).out
     assert "Warning: rules[2] reads labels.visitor: a replay has no labels." in text
     assert "--network" not in text
+
+
+WITHOUT_LISTS = [one for one in SET_LATER if "in_list" not in one["condition"]]
+
+
+async def populate_with_changes(directory: Path) -> str:
+    """What a backend sets later of events of a page and of a server."""
+    async with live_service(directory, now_ms=World.real().now_ms() - 3_600_000) as live:
+        shop = Shop(live, live.issue(environment="production")[1], live.issue("secret", "production")[1], "")
+        shop.keep(*[Rule(id=f"rul_{at:020}", **one) for at, one in enumerate(WITHOUT_LISTS)])
+        await change_later(shop)
+        return live.organization.id
+
+
+def test_a_replay_decides_by_what_requests_said(svc: Program, tmp_path: Path):
+    """What a backend set later is set later again."""
+    organization = trio.run(populate_with_changes, tmp_path / "data")
+    file, rules = tmp_path / "events.jsonl", tmp_path / "rules.json"
+    run("export", "events", organization, "--documents", "--output", str(file), "--data", str(tmp_path / "data"))
+    rules.write_text(json.dumps({"revision": 0, "rules": WITHOUT_LISTS}))
+    found = svc.json("replay", str(file), "--rules", str(rules))["decisions"]
+    assert found["before"] == found["after"] == {"review": 6, "allow": 6, "block": 2, "none": 2}
+    assert found["changed"] == 0, found["examples"]
 
 
 @pytest.mark.parametrize(

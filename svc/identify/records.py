@@ -14,6 +14,16 @@ from svc.identify.velocity.counts import Velocity
 from svc.kernel.values.fields import Environment, Platform
 
 
+class AsSent(msgspec.Struct, frozen=True, array_like=True):
+    """What a request said, of what a backend may set later. Append fields with defaults, never move them."""
+
+    is_same_account: bool
+    """Whether its account is the one that the event has. Another id is not kept: its erasure would not find it."""
+    account_verified: bool
+    action: str | None
+    tag: str | None
+
+
 class Event(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """One identification: its verdict, and from where and with what it came. Its key says organization and request id.
 
@@ -64,6 +74,8 @@ class Event(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """A `LabelReason`; `None` without a label."""
     feed_at_ms: int | None = None
     """Its time in the feed, where that is not its arrival: it was stored when the feed was closed up to there."""
+    as_sent: AsSent | None = None
+    """`None` where the event has what its request said, and where an earlier version changed it."""
 
 
 EVENT_FIELDS = (
@@ -73,6 +85,7 @@ EVENT_FIELDS = (
     "visitor_is_new", "visitor_confidence", "key_id", "price_micros", "linkage", "signals", "has_document", "mark",
     "proven", "account_id", "account_verified", "action", "velocity", "decision",
     "shadow", "rule_errors", "label", "label_reason", "feed_at_ms", "proof_version",
+    "as_sent",
 )  # fmt: skip
 """An event as it lies on disk: append, never move."""
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
+from svc.features.lists.lists import first_list_id
 from svc.features.rules.jobs import decide_event, save_rules
 from svc.features.rules.language.conditions import known
 from svc.features.rules.ruleset import Rule
@@ -328,6 +329,76 @@ async def test_a_preview_knows_no_account_that_a_backend_set_later(shop: Shop):
     preview = succeeded(await shop.ask("POST", "/rules/preview", json={"rules": [rule]}))
     assert preview["before"] == preview["after"] == {"review": 1, "none": 1}
     assert [await shop.explained(answer["request_id"]) for answer in answers] == [[True], [False]]
+
+
+SET_LATER = [
+    {"name": "Failed", "condition": 'action == "log_in.failed"', "action": "block"},
+    {"name": "Verified", "condition": 'present("account.id") && account.verified', "action": "allow"},
+    {"name": "Trusted", "condition": 'in_list("trusted_accounts")', "action": "allow"},
+    {"name": "Tagged", "condition": 'present("tag") && tag == "late"', "action": "block"},
+    {"name": "Account b", "condition": 'present("account.id") && account.id == "b"', "action": "block"},
+    {"name": "Named", "condition": 'present("account.id")', "action": "review"},
+    {"name": "Log-in", "condition": 'action == "log_in"', "action": "review"},
+]
+"""Rules over all that a backend may set of an event."""
+NAMED: dict[str, str] = {"account_id": "a", "action": "log_in", "tag": "early"}
+CHANGED: list[tuple[dict[str, str], list[dict[str, str | None]]]] = [
+    (NAMED, []),
+    (NAMED, [{"account_id": "a"}]),
+    (NAMED, [{"action": "log_in.failed"}, {"tag": "late"}]),
+    (NAMED, [{"account_id": "b", "action": None}]),
+    (NAMED, [{"account_id": None}, {"tag": None}]),
+    ({}, [NAMED]),
+    ({"action": "log_in.failed", "tag": "late"}, [{"action": "log_in", "tag": "early", "account_id": "b"}]),
+    (NAMED, [{"action": "log_in.failed", "account_id": "b"}, {"action": "log_in", "account_id": "a"}]),
+]
+"""What a request says, and what a backend sets later."""
+
+
+async def change_later(shop: Shop) -> list[dict[str, Any]]:
+    """The identifications of `CHANGED`, first of the page, then of the server; each has a device of its own."""
+    server, answers = {"x-api-key": shop.secret}, list[dict[str, Any]]()
+    for at, (said, changes) in enumerate(CHANGED * 2):
+        by = {"key": shop.public} if at < len(CHANGED) else {"key": shop.secret, "origin": None}
+        answer = await act(shop.live, device=at, **by, **said)
+        for change in changes:
+            path = f"/api/v1/events/{answer['request_id']}"
+            succeeded(await shop.live.client.patch(path, json=change, headers=server))
+        answers.append(answer)
+    return answers
+
+
+async def test_a_preview_and_an_explanation_know_what_the_request_said(shop: Shop):
+    """Decisions 11.2: what a backend set later, no rule had when it decided."""
+    list_id = first_list_id(shop.live.organization.number, "trusted_accounts")
+    listed = await shop.ask("POST", f"/lists/{list_id}/entries", json={"entries": [{"value": "a"}]})
+    assert listed.status_code == 200, listed.text
+    assert (await shop.save(*SET_LATER)).status_code == 200
+    names, answers = [rule["name"] for rule in SET_LATER], await change_later(shop)
+    decided = [answer["decision"]["rule"] if "decision" in answer else None for answer in answers]
+    assert decided[:8] == ["Named"] * 5 + [None, "Failed", "Named"]
+    assert decided[8:] == ["Verified"] * 5 + [None, "Failed", "Verified"]
+    for answer, name in zip(answers, decided, strict=True):
+        matched = [
+            rule for rule, is_true in zip(names, await shop.explained(answer["request_id"]), strict=True) if is_true
+        ]
+        assert matched[:1] == ([] if name is None else [name]), answer["request_id"]
+        assert "Account b" not in matched
+    preview = succeeded(await shop.ask("POST", "/rules/preview", json={"rules": SET_LATER}))
+    assert preview["before"] == preview["after"]
+    assert {rule["name"]: rule["matches"] for rule in preview["rules"]} == {name: decided.count(name) for name in names}
+
+
+async def test_what_a_request_said_is_gone_once_the_event_has_it_again(shop: Shop):
+    """The archived document names it, and not the account: its erasure would not find it there."""
+    answer = await act(shop.live, shop.public, **NAMED)
+    path, key = f"/api/v1/events/{answer['request_id']}", {"x-api-key": shop.secret}
+    said: list[object] = []
+    for change in ({"action": "log_in.failed"}, {"action": "log_in"}, {"account_id": "b"}):
+        succeeded(await shop.live.client.patch(path, json=change, headers=key))
+        said.append((await shop.event(answer))["document"].get("as_sent"))
+    unnamed = {"account_verified": False, "action": "log_in"}
+    assert said == [unnamed | {"account_id": "a"}, None, unnamed]
 
 
 async def test_a_preview_reads_lists_without_what_has_expired(shop: Shop):

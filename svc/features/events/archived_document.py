@@ -17,7 +17,7 @@ from svc.http.schema import Sdk
 from svc.identify.attestation.challenge import AttestationResult
 from svc.identify.events.event_row import EventBody, event_row
 from svc.identify.network.request_headers import read_headers
-from svc.identify.records import Document, Event
+from svc.identify.records import AsSent, Document, Event
 from svc.kernel.values.fields import A_REPORT, OBJECT_FORM, State, about
 from svc.kernel.values.struct_fields import body_of, present
 from svc.kernel.values.timestamps import timestamp
@@ -77,6 +77,16 @@ class ConnectionBody(msgspec.Struct, frozen=True, omit_defaults=True):
     """The fingerprint of the TLS handshake, by the header of `connection_tls_header`."""
 
 
+class AsSentBody(msgspec.Struct, frozen=True, kw_only=True):
+    """What the request said of what a backend set later; what is left out it did not have."""
+
+    account_id: str | UnsetType = UNSET
+    """Left out of an account that was replaced or removed."""
+    account_verified: bool | UnsetType = UNSET
+    """Of each account."""
+    action: str | UnsetType = UNSET
+
+
 class DocumentBody(msgspec.Struct, frozen=True, kw_only=True):
     """The archived submission of an event, the weights that scored it, and the reasons for the verdict
     (decisions 7.3).
@@ -102,6 +112,8 @@ class DocumentBody(msgspec.Struct, frozen=True, kw_only=True):
     """Left out where the report carried none."""
     connection: ConnectionBody | UnsetType = UNSET
     """Left out where no trusted proxy says anything of it."""
+    as_sent: AsSentBody | UnsetType = UNSET
+    """Left out where nothing but a label was set later. `tag` is above."""
 
 
 class ShadowBody(msgspec.Struct, frozen=True):
@@ -176,6 +188,17 @@ def document_body(
         changes=present(document.changes),
         attestation=UNSET if document.attestation is None else _attestation(document.attestation),
         connection=_connection(document),
+        as_sent=UNSET if event.as_sent is None else _as_sent(event, event.as_sent),
+    )
+
+
+def _as_sent(event: Event, said: AsSent) -> AsSentBody:
+    if event.velocity is None or event.velocity.account is None:  # it named no account
+        return AsSentBody(action=present(said.action))
+    return AsSentBody(
+        account_id=present(event.account_id) if said.is_same_account else UNSET,
+        account_verified=said.account_verified,
+        action=present(said.action),
     )
 
 

@@ -15,7 +15,7 @@ from svc.features.webhooks.jobs.deliveries import remove_account
 from svc.identify.queries.events import event_by_request, refuse_hidden
 from svc.identify.queries.velocity import event_subjects, is_counted
 from svc.identify.recording.velocity import move_event, verify_pair
-from svc.identify.records import RETENTION_MS, DeferredReport, Event
+from svc.identify.records import RETENTION_MS, AsSent, DeferredReport, Event
 from svc.identify.tables import DEFERRED_REPORTS, EVENTS, VISITOR_IDS
 from svc.kernel.limits.quotas import Quotas, has_capacity, may_archive, row_bytes, seconds_to_midnight
 from svc.kernel.store.snapshot import Transaction
@@ -38,8 +38,8 @@ def change_event(
     """Set `account_id`, `action` and `tag` of an event to these values, where `None` removes one, and change its label.
     Refusals: `404 event_not_found`, `422` for a reason without a label.
 
-    The event keeps its visitor, score and velocity; the counts of accounts, visitors and addresses are updated, and an
-    account that is set is verified (`svc.identify.velocity.record`).
+    The event keeps its visitor, score and velocity, and what its request said (`AsSent`); the counts of accounts,
+    visitors and addresses are updated, and an account that is set is verified (`svc.identify.velocity.record`).
     Webhooks about it that are still to be sent no longer name an account that it had: the erasure of that account would
     not find them. Of an event that is past its retention only the label can be changed, and it is returned.
     """
@@ -54,6 +54,7 @@ def change_event(
     after = msgspec.structs.replace(before, **fields, label=labeled.label, label_reason=labeled.reason)
     if "account_id" in fields:
         after = msgspec.structs.replace(after, account_verified=after.account_id is not None)
+    after = msgspec.structs.replace(after, as_sent=_as_sent(before, after))
     if after == before:
         return before
     rewrite_labeled(transaction, number, request_id.bytes, before, after, now_ms)
@@ -66,6 +67,13 @@ def change_event(
         if "account_id" in fields:
             verify_pair(transaction, is_now)
     return after
+
+
+def _as_sent(before: Event, after: Event) -> AsSent | None:
+    said = before.as_sent or AsSent(True, before.account_verified, before.action, before.tag)
+    if after.account_id != before.account_id:
+        said = msgspec.structs.replace(said, is_same_account=False)
+    return None if said == AsSent(True, after.account_verified, after.action, after.tag) else said
 
 
 def supplement(

@@ -131,12 +131,22 @@ def decide_by(snapshot: Snapshot, owner: Organization, tried: Prepared, event: E
 
 
 def as_it_arrived(event: Event) -> Event:
-    """Return a stored event without its account where that was set later: its velocity, which is that of its arrival,
-    has counts of an account only if the request named one.
+    """Return a stored event with the account, action and tag that its request had. Whether it named an account is known
+    by its velocity, which is that of its arrival; one that was replaced or removed is `REPLACED_ACCOUNT`.
     """
+    said = event.as_sent
+    if said is not None:
+        account_id = event.account_id if said.is_same_account else REPLACED_ACCOUNT
+        event = msgspec.structs.replace(
+            event, account_id=account_id, account_verified=said.account_verified, action=said.action, tag=said.tag
+        )
     if event.account_id is None or event.velocity is None or event.velocity.account is not None:
         return event
     return msgspec.structs.replace(event, account_id=None, account_verified=False)
+
+
+REPLACED_ACCOUNT: Final = ""
+"""In the place of an account that an event does not keep: no list, label or record has it, and no rule names it."""
 
 
 def facts_now(snapshot: Snapshot, owner: Organization, event: Event, now_ms: int) -> Facts:
@@ -151,7 +161,9 @@ def facts_now(snapshot: Snapshot, owner: Organization, event: Event, now_ms: int
     if event.account_id is not None:
         record = read_account(snapshot, number, event.environment, event.account_id)
     first_s = None if found is None else found.first_seen_s
-    return facts_of(snapshot, owner, event, first_s, known_account(record, visitor, at_s), now_ms)
+    is_changed = event.as_sent is not None and not event.account_verified
+    verified_by_s = at_s - 1 if is_changed else at_s  # the event may itself have verified the pair, later
+    return facts_of(snapshot, owner, event, first_s, known_account(record, visitor, verified_by_s), now_ms)
 
 
 class ExplainedRule(NamedTuple):

@@ -602,8 +602,8 @@ func (c *Client) SaveRules(ctx context.Context, organizationID string, body Rule
 
 // PreviewRules: try rules on the newest events.
 //
-// On the newest 10,000 events of that kind of environment, with their stored velocity, without accounts that were
-// set later, and with lists and labels as they are now. Refused as saving the rules would be.
+// On the newest 10,000 events of that kind of environment, with their stored velocity, without what was set later,
+// and with lists and labels as they are now. Refused as saving the rules would be.
 func (c *Client) PreviewRules(ctx context.Context, organizationID string, body PreviewBody, query PreviewRulesQuery) (*RulesPreview, error) {
 	var into RulesPreview
 	if err := c.Send(ctx, Call{

@@ -598,8 +598,8 @@ export abstract class Operations {
   /**
    * Try rules on the newest events.
    *
-   * On the newest 10,000 events of that kind of environment, with their stored velocity, without accounts that were
-   * set later, and with lists and labels as they are now. Refused as saving the rules would be.
+   * On the newest 10,000 events of that kind of environment, with their stored velocity, without what was set later,
+   * and with lists and labels as they are now. Refused as saving the rules would be.
    */
   previewRules(organizationId: string, body: PreviewBody, query: PreviewRulesQuery = {}): Promise<RulesPreview> {
     return this.send<RulesPreview>({

@@ -1123,8 +1123,8 @@ class AsyncOperations:
     ) -> RulesPreview:
         """Try rules on the newest events.
 
-        On the newest 10,000 events of that kind of environment, with their stored velocity, without accounts
-        that were set later, and with lists and labels as they are now. Refused as saving the rules would be.
+        On the newest 10,000 events of that kind of environment, with their stored velocity, without what was
+        set later, and with lists and labels as they are now. Refused as saving the rules would be.
 
         Args:
             organization_id: The organization that the key acts on.

@@ -439,8 +439,8 @@ ROUTES: tuple[Route, ...] = (
         tag="Management: rules",
         summary="Try rules on the newest events",
         description=(
-            "On the newest 10,000 events of that kind of environment, with their stored velocity, without accounts "
-            "that were set later, and with lists and labels as they are now. Refused as saving the rules would be."
+            "On the newest 10,000 events of that kind of environment, with their stored velocity, without what was "
+            "set later, and with lists and labels as they are now. Refused as saving the rules would be."
         ),
         handler=preview_rules,
         kinds=("management",),

@@ -455,8 +455,8 @@ public abstract class Operations {
   /**
    * Try rules on the newest events.
    *
-   * <p>On the newest 10,000 events of that kind of environment, with their stored velocity, without accounts that
-   * were set later, and with lists and labels as they are now. Refused as saving the rules would be.
+   * <p>On the newest 10,000 events of that kind of environment, with their stored velocity, without what was set
+   * later, and with lists and labels as they are now. Refused as saving the rules would be.
    */
   public RulesPreview previewRules(String organizationId, PreviewBody body, PreviewRulesQuery query) {
     return new RulesPreview(send(new Call("POST", "/management/organizations/{}/rules/preview", organizationId).body(body).query(query)));

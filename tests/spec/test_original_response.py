@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from base64 import urlsafe_b64decode
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -184,6 +186,29 @@ async def test_the_signed_verdict_of_a_duplicate_is_that_of_the_original(
     moved = {**FULL, "x-forwarded-for": "81.2.69.144"}
     assert (await visit(live, secret, headers=moved, verdict=True, **again)).json() == whole(first)
     assert "verdict" not in (await visit(live, secret, headers=FULL)).json()
+
+
+@pytest.mark.parametrize("said", [NAMED, {}], ids=["named", "unnamed"])
+@pytest.mark.parametrize("later", [{"account_id": "b"}, {"action": "withdraw"}, {"tag": "two"}])
+async def test_the_signed_verdict_of_a_duplicate_has_nothing_that_a_backend_set_since(
+    live: Live, said: dict[str, str], later: dict[str, str]
+):
+    """Nor the account that it had, where that was replaced: its id is not kept."""
+    (_, secret), (_, server) = live.issue(), live.issue("secret")
+    first = (await visit(live, secret, headers=KEYED, verdict=True, **said)).json()
+    path = f"/api/v1/events/{first['request_id']}"
+    assert (await live.client.patch(path, json=later, headers={"x-api-key": server})).status_code == 200
+    again = (await visit(live, secret, headers=FULL, verdict=True, **said)).json()
+    if said and "account_id" in later:
+        assert "account_id" in signed(first)
+        assert signed(again) == {name: value for name, value in signed(first).items() if name != "account_id"}
+    else:
+        assert again == whole(first)
+
+
+def signed(answer: dict[str, Any]) -> dict[str, Any]:
+    """What the signed verdict of a response says."""
+    return json.loads(urlsafe_b64decode(answer["verdict"].split(".")[1] + "=="))
 
 
 async def test_weights_that_changed_meanwhile_change_nothing(live: Live):

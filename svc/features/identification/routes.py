@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from svc.features.identification.pipeline.messages import Admission, Failed, Identify, PipelineResult, RateLimited
 from svc.features.identification.pipeline.pipeline import Pipeline
+from svc.features.rules.jobs import as_it_arrived
 from svc.features.rules.routes import prepare_rules
 from svc.http.body import decode_signals
 from svc.http.callers.caller import Caller
@@ -193,14 +194,15 @@ def _duplicate(
     if event is None:
         return DuplicateAnswer(str(outcome.request_id))
     if to_sign is not None:  # all that the two requests may say differently is signed as the original said it
+        said = as_it_arrived(event)
         to_sign = replace(
             to_sign,
             request_id=outcome.request_id,
             at_ms=event.occurred_at_ms,
             sdk_platform=event.sdk_platform,
-            tag=event.tag,
-            account_id=event.account_id,
-            action=event.action,
+            tag=said.tag,
+            account_id=said.account_id or None,  # one that was replaced is not known
+            action=said.action,
             facts=replace(to_sign.facts, ip=event.ip_address),
         )
     whole = _whole(services, caller, event.verdict, outcome.request_id, event.occurred_at_ms, to_sign)

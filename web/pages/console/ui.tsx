@@ -245,6 +245,11 @@ export const Facts = ({ rows }: { rows: Fact[] }) => (
   <dl>{rows.map(([name, value]) => value !== undefined && value !== "" && value !== null && <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl>
 );
 
+/** Of a key that is held down on a button the first press counts. */
+const once = (event: KeyboardEvent) => {
+  if (event.repeat && event.key === "Enter" && event.target instanceof HTMLButtonElement) event.preventDefault();
+};
+
 /** A button; one that the session's role may not press says why, and a busy one keeps the focus, so that Enter tries again what has
  * failed. A key that is held down presses it once. */
 export function Button({ admin, developer, judge, children, onClick, busy, kind = "", disabled, name }: {
@@ -263,7 +268,7 @@ export function Button({ admin, developer, judge, children, onClick, busy, kind 
   const isAdmin = useAdmin(), isDeveloper = useDeveloper(), mayJudge = useMayJudge();
   const needed = admin && !isAdmin ? "admin" : developer && !isDeveloper ? "developer" : judge && !mayJudge ? "analyst" : undefined;
   return (
-    <button type={onClick ? "button" : "submit"} class={kind} onClick={busy ? (event) => event.preventDefault() : onClick} onKeyDown={(event) => event.repeat && event.preventDefault()} aria-disabled={busy} disabled={disabled || !!needed} title={needed && `Needs the role ${needed}.`} aria-label={name}>
+    <button type={onClick ? "button" : "submit"} class={kind} onClick={busy ? (event) => event.preventDefault() : onClick} onKeyDown={once} aria-disabled={busy} disabled={disabled || !!needed} title={needed && `Needs the role ${needed}.`} aria-label={name}>
       {children}
     </button>
   );
@@ -316,6 +321,7 @@ export function Dialog({ title, children, onClose: leave, submit, onSubmit, dang
   const onClose = () => (hasDraft ? setAsks(true) : leave());
   // The browser would close it at the second Escape, whatever is said to the first. What is on top has taken its own.
   const key = (event: KeyboardEvent) => {
+    once(event);
     if (event.key !== "Escape" || event.defaultPrevented) return;
     event.preventDefault();
     if (asks) setAsks(false);

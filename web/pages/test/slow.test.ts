@@ -110,6 +110,9 @@ it.each([
   const held = new KeyboardEvent("keydown", { key: "Enter", repeat: true, cancelable: true, bubbles: true });
   button(name).dispatchEvent(held);
   expect(held.defaultPrevented).toBe(true);
+  const tab = new KeyboardEvent("keydown", { key: "Tab", repeat: true, cancelable: true, bubbles: true });
+  button(name).dispatchEvent(tab);
+  expect(tab.defaultPrevented, "the focus moves on").toBe(false);
 });
 
 it("leads from a closed review to the environment that it is of", async () => {

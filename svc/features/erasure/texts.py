@@ -46,6 +46,7 @@ from svc.kernel.store.steps import STEP_LOOKS, STEP_ROWS
 from svc.kernel.values.fields import ENVIRONMENTS
 
 MASK: Final = "[erased]"
+UNREADABLE_NAMED: Final = 100
 TABLES: Final[tuple[Table[Any], ...]] = (LIST_ENTRIES, NOTES, SAVED_VIEWS, RULE_PROPOSALS, REVIEWS)
 """Their places are stored: append tables, never reorder."""
 
@@ -114,10 +115,14 @@ def _erase(
     return 1
 
 
-def unreadable_events(snapshot: Snapshot, number: int, subject: Subject, subject_id: str) -> Iterator[CorruptionError]:
-    """Yield what is wrong with each event that erasure has left to `svc store quarantine` (decisions 17.5): corrupt
-    ones that the index has for a visitor or an account, or may have.
+def unreadable_events(snapshot: Snapshot, number: int, subject: Subject, subject_id: str) -> list[CorruptionError]:
+    """Return what is wrong with events that erasure has left to `svc store quarantine` (decisions 17.5): corrupt ones
+    that the index has for a visitor or an account, or may have. The first `UNREADABLE_NAMED` of them.
     """
+    return list(islice(_unreadable(snapshot, number, subject, subject_id), UNREADABLE_NAMED))
+
+
+def _unreadable(snapshot: Snapshot, number: int, subject: Subject, subject_id: str) -> Iterator[CorruptionError]:
     digest = digest_of("visitor" if subject == "visitor" else "account_id", subject_id)
     for environment in range(len(ENVIRONMENTS)):
         for _, raw_id in Search(snapshot, Scope(number, environment), (digest,)):

@@ -224,10 +224,8 @@ def _remove(transaction: Transaction, number: int) -> bool:
 
 
 async def _note_unreadable(store: Store, progress: Progress, number: int, subject: Subject, subject_id: str) -> None:
-    def find(transaction: Transaction) -> list[CorruptionError]:
-        return list(unreadable_events(transaction, number, subject, subject_id))
-
-    for error in await _write(store, progress, number, "erasure", find) or ():
+    find = partial(unreadable_events, number=number, subject=subject, subject_id=subject_id)
+    for error in await store.query(find):
         progress.corrupt.note("retention of erasure", number, error)
 
 

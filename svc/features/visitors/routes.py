@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, aclosing
 from functools import partial
-from itertools import islice
 from typing import NamedTuple
 
 import msgspec
@@ -79,9 +78,7 @@ async def erase_wholly(
     """Erase a visitor of the caller's organization, step by step; `204` when nothing of it is left to read (decisions
     7.6), `404 not_found` for an unknown one. `unless` may refuse it, in the transaction that begins.
     """
-    number = call.organization.number
-
-    left = UnreadableRows()
+    number, left = call.organization.number, UnreadableRows()
 
     def begin(transaction: Transaction) -> Refusal | bool:
         return unless(transaction) or erase_visitor(left.past(transaction), number, visitor_id, call.at_ms)
@@ -115,16 +112,11 @@ async def erase_an_account(services: Services, call: Call) -> Refusal | None:
 async def _note_left(services: Services, call: Call, subject: Subject, subject_id: str, left: UnreadableRows) -> None:
     """Report the events and other rows that cannot be read and that an erasure has left (decisions 17.5)."""
     number = call.organization.number
-
-    def find(snapshot: Snapshot) -> list[CorruptionError]:
-        return list(islice(unreadable_events(snapshot, number, subject, subject_id), UNREADABLE_NOTED))
-
+    find = partial(unreadable_events, number=number, subject=subject, subject_id=subject_id)
     for error in (*await services.store.query(find), *left.left()):
         services.corrupt.note(call.route.operation_id, number, error)
 
 
-UNREADABLE_NOTED = 100
-"""Events of one erasure."""
 EVENTS_SHOWN = 50
 EVENTS_LOOKED_AT = 200
 TAGS_SHOWN = 50

@@ -24,6 +24,7 @@ from svc.http.schema import HealthBody, ReadinessBody, ReadinessChecks
 from svc.http.server.listening import Certificate
 from svc.http.server.messages import Reply, Request
 from svc.http.server.server import EdgeLimits, open_listeners, serve
+from svc.kernel.limits.lasting import SAY_S
 from svc.workers.pulse import notify
 from svc.world import World
 
@@ -31,8 +32,6 @@ log = structlog.get_logger()
 
 LOOK_S = 1.0
 """Between two looks at what is waited for."""
-SAY_S = 60.0
-"""Between two lines of the log about it."""
 _ENDING = (signal.SIGTERM, signal.SIGINT)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 SAY_S = 60.0
-"""Time between two lines about a fault that lasts."""
+"""Time between two lines about a fault or a state that lasts."""
 QUIET_S = 10.0
 """A fault is over if it was not met for this long: one that comes and goes is one fault."""
 

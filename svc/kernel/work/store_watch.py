@@ -14,6 +14,7 @@ from typing import Literal, Protocol
 import structlog
 import trio
 
+from svc.kernel.limits.lasting import SAY_S
 from svc.kernel.store import operations
 from svc.kernel.store.engine import EngineError, StoreFullError, UnavailableError
 from svc.kernel.store.installation import clock_confirmation
@@ -52,8 +53,6 @@ class CorruptRows:
 INTERVAL_S = 1.0
 STALLED_S = 10.0
 """A commit that takes longer has stalled; a leader that is silent for longer is blocked."""
-SAY_S = 60.0
-"""Time between two log lines about a state that lasts."""
 PROBE_S = 5.0
 """After this long without a commit, an empty one is made."""
 

@@ -14,9 +14,10 @@ from typing import cast
 import structlog
 import trio
 
+from svc.kernel.limits.lasting import SAY_S
 from svc.kernel.store.engine import UnavailableError
 from svc.kernel.store.schema.codec import CorruptionError
-from svc.kernel.work.store_watch import SAY_S, CorruptRows
+from svc.kernel.work.store_watch import CorruptRows
 
 log = structlog.get_logger()
 

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from socket import create_connection, create_server, socket
 
@@ -20,8 +21,10 @@ ARRIVES = ("closes", "hangs", "TLS closes", "TLS hangs", "no client certificate"
 Behavior = Callable[[socket], object]
 
 
-def hangs(connection: socket) -> None:
-    """Read, and wait until the caller leaves."""
+def hangs(connection: socket, reached: Callable[[], object] = lambda: None) -> None:
+    """Read, and wait until the caller leaves. `reached` is called with the first bytes."""
+    if connection.recv(65_536):
+        reached()
     while connection.recv(65_536):
         pass
 
@@ -65,9 +68,11 @@ class Servers:
         mutual.verify_mode = ssl.CERT_REQUIRED
         now = datetime.now(UTC)
         expired = context(not_before=now - timedelta(days=9), not_after=now - timedelta(days=1))
+        self.reached = threading.Semaphore(0)
+        """Released for each request that "hangs" has read."""
         self._behaviors: dict[str, Behavior] = {
             "closes": _reads,
-            "hangs": hangs,
+            "hangs": partial(hangs, reached=self.reached.release),
             "TLS closes": _under(context(), _reads),
             "TLS hangs": _under(context(), hangs),
             "no client certificate": _under(mutual, _reads),

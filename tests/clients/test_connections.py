@@ -11,6 +11,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -133,7 +134,8 @@ def test_what_waits_for_a_connection_of_the_pool_was_not_sent(servers: Servers, 
             async with anyio.create_task_group() as calls:
                 for _ in range(100):
                     calls.start_soon(ask, client, "sent")
-                await anyio.sleep(1)
+                for _ in range(100):
+                    assert await anyio.to_thread.run_sync(partial(servers.reached.acquire, timeout=5))
                 for _ in range(20):
                     calls.start_soon(ask, hasty, "waiting")
 

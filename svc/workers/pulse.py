@@ -141,7 +141,7 @@ class HangWatch:
             faulthandler.cancel_dump_traceback_later()
 
     def _may_arm(self, armed_at_s: float) -> bool:
-        """Return whether the time of the dump may be set anew. That waits, with the GIL, for stacks that are being
+        """Return whether the time of the dump may be set again. That waits, with the GIL, for stacks that are being
         written: not while nobody reads the log.
         """
         return elapsed_s() - armed_at_s < self._hang_s or _takes_output(_STANDARD_ERROR)

@@ -49,7 +49,7 @@ export function createEventsHandler(options: EventsOptions): EventsHandler {
 async function read(options: EventsOptions, id: string, authorization: string | undefined, rulesetId: string | undefined): Promise<Answer> {
   const key = /^Bearer +([!-~]+)$/i.exec(authorization ?? "")?.[1];
   if (key === undefined) return fault(403, "secret_api_key_required", "secret key in the authorization header is missing");
-  // One spelling alone: whoever stores the ids that were used would not know another one.
+  // In lower case alone: a server that stores the ids it has used compares them as texts.
   if (!/^[0-9a-f-]{36}$/.test(id)) return fault(400, "request_cannot_be_parsed", "no event id of this service");
   const found = await ask(options, `events/${id}`, key);
   if ("status" in found) return found;

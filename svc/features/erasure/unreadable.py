@@ -2,7 +2,7 @@
 (decisions 17.5).
 
 A corrupt row reads as no row, is never written over, and can be deleted, for which it need not be read: it goes with
-its key. What is left is kept for whoever reports it. A row whose key is corrupt is nobody's, and for `svc check`. Where
+its key. What is left is kept for the report. A row whose key is corrupt is nobody's, and for `svc check`. Where
 `has` is true and `get` returns `None`, the row is corrupt.
 """
 

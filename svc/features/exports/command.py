@@ -310,8 +310,8 @@ def export_visitor(operation: Operation, visitor_id: str, **options: Any) -> Non
 def export_account(operation: Operation, account_id: str, **options: Any) -> None:
     """Export everything stored about an account as one JSON document, for a data subject's request.
 
-    It has the rows out of which svc account erase would take the account, in every environment: its events with their
-    reports and webhooks, whoever made them, its visitors, labels, reviews, notes and lists. With --format jsonl or csv
+    It has the rows out of which svc account erase would take the account, in every environment: the events of all
+    its visitors, with their reports and webhooks, and its labels, reviews, notes and lists. With --format jsonl or csv
     the account's events alone, of one environment and time, as svc export events writes them. The same as svc account
     export.
     """

@@ -122,8 +122,8 @@ public abstract class Operations {
    * event as it is when the page is read, and is left out once it is erased. Nothing comes behind a {@code
    * next_cursor}, of which each page has one: go on with it as {@code after}, and wait a second where {@code
    * has_more} is false. A change comes about two seconds after it was made, and is kept for as long as events are,
-   * from when it was made: make a copy anew if its cursor is older, since it has missed some, erasures too. That
-   * events grow too old is no change. Cursors are not those of {@code GET /events}.
+   * from when it was made: start a new copy if its cursor is older: it has missed changes, erasures too. That events
+   * grow too old is no change. Cursors are not those of {@code GET /events}.
    */
   public ChangesAnswer listChanges(ListChangesQuery query) {
     return new ChangesAnswer(send(new Call("GET", "/changes").query(query).repeatable()));

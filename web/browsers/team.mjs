@@ -170,6 +170,8 @@ async function decide(other) {
   await enter(other, admin);
   await go(other, `#/rules?${E}`, "Rules");
   found.first = (await other.$$eval("main .card h2", (all) => all.map((one) => one.textContent)))[0];
+  // The names of members are read beside the proposals.
+  await other.waitForFunction(() => document.querySelector("main .card").innerText.includes("Ada"));
   found.proposal = await text(other, "main .card");
   await look(other, "proposal");
   await click(other, "Load into the editor");

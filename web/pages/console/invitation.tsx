@@ -2,7 +2,7 @@
 /** @jsxImportSource preact */
 import { ApiError } from "./api.js";
 import { useAction, useLoad, who } from "./state.js";
-import { focus, Problem, Show, Time } from "./ui.js";
+import { focus, Press, Problem, Show, Time } from "./ui.js";
 import type { Invited, Session } from "./wire.js";
 
 const SHORTEST = 12;
@@ -43,7 +43,7 @@ export function Invitation({ session, read, onAccept, onLeave }: {
             <label class="field"><span>Password, {SHORTEST} characters at least</span><input name="password" type="password" required minLength={SHORTEST} maxLength={LONGEST} autocomplete="new-password" /></label>
             <label class="field"><span>Repeat the password</span><input name="again" type="password" required autocomplete="new-password" onInput={(event) => event.currentTarget.setCustomValidity("")} /></label>
             <Problem error={error} />
-            <p class="buttons"><button class="primary" disabled={busy}>Accept the invitation</button> {leave}</p>
+            <p class="buttons"><Press kind="primary" busy={busy}>Accept the invitation</Press> {leave}</p>
           </form>
         )}</Show>
         {invited.value === undefined && <p class="buttons">{leave}</p>}
@@ -69,7 +69,7 @@ export function Link({ session, onStay, onUse }: { session: Session; onStay: () 
         </div>
         <p class="buttons">
           <button type="button" class="primary" key={String(isUseless)} ref={focus} aria-describedby="link" onClick={onStay}>Stay signed in</button>
-          {!isUseless && <> <button type="button" disabled={busy} onClick={() => run()}>Use the link</button></>}
+          {!isUseless && <> <Press busy={busy} onClick={() => void run()}>Use the link</Press></>}
         </p>
       </section>
     </main>

@@ -2,7 +2,7 @@
 /** @jsxImportSource preact */
 import { lazy } from "./lazy.js";
 import { useAction, useConsole, who } from "./state.js";
-import { Problem } from "./ui.js";
+import { Press, Problem } from "./ui.js";
 
 const Security = lazy(async () => (await import("./security.js")).Security);
 
@@ -16,7 +16,7 @@ export function AccountMenu({ onLeave }: { onLeave: () => Promise<void> }) {
         {session.member ? <><p>{session.member.email}</p>{session.member.has_password && <Security member={session.member} />}</> : <p class="quiet">This is the session of a management key.</p>}
         <p class="docs"><a href="docs/">Documentation</a></p>
         <Problem error={leave.error} />
-        <p class="buttons"><button type="button" disabled={leave.busy} onClick={() => void leave.run()}>Sign out</button></p>
+        <p class="buttons"><Press busy={leave.busy} onClick={() => void leave.run()}>Sign out</Press></p>
       </div>
     </details>
   );

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { many } from "./format.js";
 import { Qr } from "./qr.js";
 import { useAction, useConsole } from "./state.js";
-import { Copy, focus, Problem } from "./ui.js";
+import { Copy, focus, Press, Problem } from "./ui.js";
 import type { Session } from "./wire.js";
 
 interface Offer {
@@ -79,7 +79,7 @@ export function Security({ member }: { member: NonNullable<Session["member"]> })
       )}
       {shown === "password" && <label class="field"><span>New password, {SHORTEST} characters at least</span><input name="new_password" type="password" required minLength={SHORTEST} maxLength={256} autocomplete="new-password" /></label>}
       <Problem error={action.error} />
-      <p class="buttons"><button class="primary" disabled={action.busy}>{typeof shown === "string" ? NEXT[shown] : "Confirm"}</button> <button type="button" onClick={leave}>Cancel</button></p>
+      <p class="buttons"><Press kind="primary" busy={action.busy}>{typeof shown === "string" ? NEXT[shown] : "Confirm"}</Press> <button type="button" onClick={leave}>Cancel</button></p>
     </form>
   );
 }

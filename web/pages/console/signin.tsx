@@ -2,7 +2,7 @@
 /** @jsxImportSource preact */
 import { useEffect, useState } from "preact/hooks";
 import { useAction } from "./state.js";
-import { focus, Problem } from "./ui.js";
+import { focus, Press, Problem } from "./ui.js";
 import type { SignInOptions } from "./wire.js";
 
 export type Credentials = { key: string } | { email: string; password: string; totp: string | undefined; organization_id: string | undefined };
@@ -46,7 +46,7 @@ export function SignIn({ reason, onRetry, onSignIn, options }: {
         <label class="field"><span>One-time or recovery code, if you have set them up</span><input name="totp" autocomplete="one-time-code" maxLength={16} /></label>
         <label class="field"><span>Organization, if you are in several</span><input name="organization_id" maxLength={200} autocomplete="off" /></label>
         <Problem error={member.error} />
-        <p class="buttons"><button class="primary" disabled={member.busy}>Sign in</button></p>
+        <p class="buttons"><Press kind="primary" busy={member.busy}>Sign in</Press></p>
       </form>
       <section class="card">
         <h2>With a link</h2>
@@ -58,7 +58,7 @@ export function SignIn({ reason, onRetry, onSignIn, options }: {
         <h2>With a management key</h2>
         <label class="field"><span>Management key</span><input name="key" type="password" required autocomplete="off" spellcheck={false} placeholder="svc_mk_…" /></label>
         <Problem error={key.error} />
-        <p class="buttons"><button class="primary" disabled={key.busy}>Sign in with the key</button></p>
+        <p class="buttons"><Press kind="primary" busy={key.busy}>Sign in with the key</Press></p>
         <p class="quiet">This browser does not keep the key.</p>
       </form>
     </main>

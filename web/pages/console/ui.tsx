@@ -250,28 +250,35 @@ const once = (event: KeyboardEvent) => {
   if (event.repeat && event.key === "Enter" && event.target instanceof HTMLButtonElement) event.preventDefault();
 };
 
-/** A button; one that the session's role may not press says why, and a busy one keeps the focus, so that Enter tries again what has
- * failed. A key that is held down presses it once. */
-export function Button({ admin, developer, judge, children, onClick, busy, kind = "", disabled, name }: {
+/** A button where nobody is signed in yet. A busy one keeps the focus, so that Enter tries again what has failed, and does nothing until
+ * then. A key that is held down presses it once. */
+export function Press({ children, onClick, busy, kind = "", disabled, title, name }: {
+  children: Content;
+  onClick?: () => void;
+  busy?: boolean;
+  kind?: string;
+  disabled?: boolean | undefined;
+  title?: string | undefined;
+  name?: string;
+}) {
+  return (
+    <button type={onClick ? "button" : "submit"} class={kind} onClick={busy ? (event) => event.preventDefault() : onClick} onKeyDown={once} aria-disabled={busy} disabled={disabled} title={title} aria-label={name}>
+      {children}
+    </button>
+  );
+}
+
+/** A button of the console; one that the session's role may not press says why. */
+export function Button({ admin, developer, judge, disabled, ...others }: {
   admin?: boolean;
   /** For those who manage keys, webhooks and lists. */
   developer?: boolean;
   /** Not for a viewer. */
   judge?: boolean;
-  children: Content;
-  onClick?: () => void;
-  busy?: boolean;
-  kind?: string;
-  disabled?: boolean;
-  name?: string;
-}) {
+} & Omit<Parameters<typeof Press>[0], "title">) {
   const isAdmin = useAdmin(), isDeveloper = useDeveloper(), mayJudge = useMayJudge();
   const needed = admin && !isAdmin ? "admin" : developer && !isDeveloper ? "developer" : judge && !mayJudge ? "analyst" : undefined;
-  return (
-    <button type={onClick ? "button" : "submit"} class={kind} onClick={busy ? (event) => event.preventDefault() : onClick} onKeyDown={once} aria-disabled={busy} disabled={disabled || !!needed} title={needed && `Needs the role ${needed}.`} aria-label={name}>
-      {children}
-    </button>
-  );
+  return <Press {...others} disabled={disabled || !!needed} title={needed && `Needs the role ${needed}.`} />;
 }
 
 /** Says once for a part of a screen what only an admin may do. */

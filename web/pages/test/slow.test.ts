@@ -6,11 +6,14 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { ApiError } from "../console/api.js";
 import { Attempts } from "../console/attempts.js";
 import { FirstRun } from "../console/firstrun.js";
+import { Invitation, Link } from "../console/invitation.js";
 import { Members } from "../console/judging/members.js";
 import { Notes } from "../console/judging/notes.js";
 import { Reviews } from "../console/judging/reviews.js";
 import { lazy } from "../console/lazy.js";
+import { AccountMenu } from "../console/menu.js";
 import { Rules } from "../console/rules/screen.js";
+import { SignIn } from "../console/signin.js";
 import { type Console, kept, Shared } from "../console/state.js";
 import { Standing } from "../console/standing.js";
 import { Dialog } from "../console/ui.js";
@@ -113,6 +116,34 @@ it.each([
   const tab = new KeyboardEvent("keydown", { key: "Tab", repeat: true, cancelable: true, bubbles: true });
   button(name).dispatchEvent(tab);
   expect(tab.defaultPrevented, "the focus moves on").toBe(false);
+});
+
+const SESSION = { role: "admin", organization: { id: "org_1", name: "Shop" }, member: { id: "mem_0", name: "Ada", email: "ada@shop.example" } };
+const INVITED = { organization: "Shop", email: "ada@shop.example", name: "Ada", role: "admin", expires_at: "2026-01-05T10:00:00Z" };
+it.each([
+  ["signs in", SignIn, "onSignIn", { options: () => Promise.resolve({}) }, "Sign in"],
+  ["signs in with a key", SignIn, "onSignIn", { options: () => Promise.resolve({}) }, "Sign in with the key"],
+  ["accepts an invitation", Invitation, "onAccept", { read: () => Promise.resolve(INVITED) }, "Accept the invitation"],
+  ["uses a link", Link, "onUse", { session: SESSION }, "Use the link"],
+  ["signs out", AccountMenu, "onLeave", {}, "Sign out"],
+])("%s once, and keeps the focus until it is done", async (_name, Screen, what, props, name) => {
+  const { show } = screen();
+  let fail!: (error: Error) => void;
+  const done = vi.fn(() => new Promise((_, broken) => { fail = broken; }));
+  await show(Screen as ComponentType<never>, { ...props, [what]: done });
+  for (const field of place.querySelectorAll("input")) if (!field.readOnly) field.value = "a password, long";
+  for (const field of place.querySelectorAll<HTMLInputElement>("input[type=email]")) field.value = "ada@shop.example";
+  button(name).focus();
+  await twice(name);
+  expect(done).toHaveBeenCalledTimes(1);
+  expect([document.activeElement, button(name).disabled]).toEqual([button(name), false]);
+  fail(BUSY);
+  await soon();
+  expect([said().includes("Come back later."), document.activeElement]).toEqual([true, button(name)]);
+  await act(() => button(name).click());
+  expect([said().includes("Come back later."), done.mock.calls.length]).toEqual([false, 2]);
+  fail(BUSY);
+  await soon();
 });
 
 it("leads from a closed review to the environment that it is of", async () => {

@@ -16,21 +16,25 @@ import pytest
 
 from svc.features.erasure.accounts import continue_account_erasure, erase_account
 from svc.features.erasure.organizations import continue_removal, remove_organization
+from svc.features.erasure.tables import TEXT_ERASURES
 from svc.features.erasure.unreadable import UnreadableRows
-from svc.features.erasure.visitors import continue_erasure, erase_visitor
+from svc.features.erasure.visitors import continue_erasure, erase_visitor, has_events
+from svc.features.retention.sweeper import Progress, finish_interrupted, sweep
 from svc.features.tables import TABLES
-from svc.identify.tables import ACCOUNT_ERASURES, ERASURES, EVENTS, HOURS, VISITORS
-from svc.identify.velocity.counts import account_digest
+from svc.identify.tables import ACCOUNT_ERASURES, ACCOUNTS, ERASURES, EVENTS, HOURS, VISITOR_IDS, VISITORS
+from svc.identify.velocity.counts import KINDS, account_digest
 from svc.kernel.store.engine import Engine, KeyRange
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import Store
 from svc.kernel.tenants.tables import ORGANIZATIONS
+from svc.kernel.values.ids import DAY_MS
 from tests.features.house import House
 from tests.features.test_erasure import fill, service
 from tests.spec.commands import run_beside
 from tests.store.release import _attest
+from tests.support.live import faults
 from tests.support.receivers import DOWN, Receivers, always
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -64,6 +68,21 @@ def restore(engine: Engine, wanted: Stored) -> None:
 
 def flipped(raw: bytes) -> bytes:
     return raw[:-1] + bytes([raw[-1] ^ 1])
+
+
+def flip_keys(engine: Engine, table: Table[Any], number: int) -> bool:
+    """Flip the first bit of the last byte of each key that an organization has in a table; return whether it has any.
+    Of a text it is no UTF-8 any more.
+    """
+    rows = [(key, raw) for key, raw in stored(engine)[table.name].items() if key[:4] == number.to_bytes(4)]
+
+    def write(writer: Any) -> None:
+        for key, _ in rows:
+            writer.delete(table.name, key)
+        writer.put_many(table.name, sorted((key[:-1] + bytes([key[-1] ^ 0x80]), raw) for key, raw in rows))
+
+    engine.write(write)
+    return bool(rows)
 
 
 def flip(engine: Engine, table: Table[Any], number: int) -> bool:
@@ -141,7 +160,27 @@ async def test_an_erasure_ends_whatever_table_is_corrupt(tmp_path: Path):
 
 @pytest.mark.slow
 @pytest.mark.only_on("lmdb", "as above")
-async def test_an_erasure_whose_own_row_is_corrupt_begins_anew(tmp_path: Path):
+async def test_a_flipped_bit_of_any_key_is_found_and_does_not_stop_retention(tmp_path: Path):
+    receivers = Receivers(always(DOWN, 0))
+    async with service(tmp_path, receivers) as live:
+        house = House(live, live.organization, "annaxq")
+        await fill(house, receivers)
+        store, number = live.found.store, house.organization.number
+        intact, tried = stored(store.engine), 0
+        for table in TABLES:
+            restore(store.engine, intact)
+            if not table.by_organization or not flip_keys(store.engine, table, number):
+                continue
+            assert await faults(store), f"the check finds nothing in {table.name}"
+            await sweep(store, live.clock.now_ms + 1000 * DAY_MS, 30, with_passes=True)
+            tried += 1
+        restore(store.engine, intact)
+        assert tried > 40
+
+
+@pytest.mark.slow
+@pytest.mark.only_on("lmdb", "as above")
+async def test_an_erasure_whose_own_row_is_corrupt_starts_again(tmp_path: Path):
     async with service(tmp_path, Receivers(always(DOWN, 0))) as live:
         house = House(live, live.organization, "annaxq")
         await house.fill()
@@ -158,6 +197,35 @@ async def test_an_erasure_whose_own_row_is_corrupt_begins_anew(tmp_path: Path):
         left = stored(store.engine)
         assert left["erasures"] == left["account_erasures"] == {}
         assert not [key for key in left["visitor_ids"] if raw_id in key]
+
+
+@pytest.mark.slow
+@pytest.mark.only_on("lmdb", "as above")
+async def test_retention_ends_the_erasures_beside_one_whose_row_is_corrupt(tmp_path: Path):
+    async with service(tmp_path, Receivers(always(DOWN, 0))) as live:
+        house = House(live, live.organization, "annaxq")
+        await house.fill()
+        store, number = live.found.store, house.organization.number
+        account, raw_id = house.names["account_2"], house.names["visitor_id_1"].encode()
+        digest = account_digest(number, account)
+        intact = stored(store.engine)
+        store.write_one_now(lambda of: of.put(ERASURES, (number, raw_id), of.get(VISITOR_IDS, number, raw_id)))
+        store.write_one_now(lambda of: of.put(ACCOUNT_ERASURES, (number, digest), account.encode()))
+        rubbish = {
+            table: table.key.pack(number, *parts)
+            for table, parts in ((ERASURES, (b"\xff" * 20,)), (ACCOUNT_ERASURES, (7,)), (TEXT_ERASURES, (200, 7)))
+        }
+        for table, key in rubbish.items():
+            store.engine.write(lambda writer, table=table, key=key: writer.put(table.name, key, b"rubbish"))
+        progress = Progress()
+        await finish_interrupted(store, progress, live.clock.now_ms)
+        left = stored(store.engine)
+        assert {table: {*left[table.name]} for table in rubbish} == {table: {key} for table, key in rubbish.items()}
+        with store.read() as snapshot:
+            assert not has_events(snapshot, number, raw_id)
+            assert not any(snapshot.has(ACCOUNTS, number, kind, digest) for kind in range(len(KINDS)))
+        assert progress.corrupt.found == {"retention of erasure": 3}
+        restore(store.engine, intact)
 
 
 @pytest.mark.slow

@@ -48,6 +48,11 @@ def test_a_key_unpacks_to_the_packed_values(values: tuple[int, int, int, bytes, 
     assert WHOLE.unpack(WHOLE.pack(*values)) == values
 
 
+@given(st.binary(min_size=30, max_size=60))
+def test_a_key_packs_to_the_bytes_that_it_was_read_from_whatever_was_flipped_in_them(raw: bytes):
+    assert WHOLE.pack(*WHOLE.unpack(raw)) == raw
+
+
 @given(parts, st.integers(0, 5))
 def test_a_prefix_starts_the_keys_it_stands_for(values: tuple[int, int, int, bytes, str], count: int):
     assert WHOLE.pack(*values).startswith(WHOLE.prefix(*values[:count]))

@@ -81,11 +81,6 @@ def continue_account_erasure(transaction: Transaction, number: int, digest: int,
     return begin_texts(transaction, number, "account", account_id)
 
 
-def pending_account_erasures(snapshot: Snapshot, number: int) -> list[tuple[int, str]]:
-    """Return digest and id of the accounts whose erasure has begun and has not ended."""
-    return [(digest, raw.decode()) for (_, digest), raw in snapshot.scan(ACCOUNT_ERASURES, number)]
-
-
 def account_records(snapshot: Snapshot, number: int, account_id: str) -> Keys:
     """Yield the records of an account that are there, one for each kind of environment."""
     keys = ((number, kind, account_digest(number, account_id)) for kind in range(len(KINDS)))

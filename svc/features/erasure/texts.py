@@ -63,12 +63,6 @@ def continue_texts(transaction: Transaction, number: int, subject: Subject, dige
     return _continue(transaction, number, (SUBJECTS.index(subject), digest))
 
 
-def pending_texts(snapshot: Snapshot, number: int) -> list[tuple[Subject, int]]:
-    """Return the ids, each by its kind and digest, that are being taken out of notes."""
-    found = snapshot.scan_keys(TEXT_ERASURES, (number,), (number + 1,))
-    return [(SUBJECTS[subject], digest) for _, subject, digest in found]
-
-
 def _continue(transaction: Transaction, number: int, stem: tuple[int, int]) -> bool:
     erasure = transaction.get(TEXT_ERASURES, number, *stem)
     if erasure is None:

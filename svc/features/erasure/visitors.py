@@ -135,11 +135,6 @@ def _events_a_step(snapshot: Snapshot, number: int) -> int:
     return items_of_step(EVENT_ROWS + DELIVERY_ROWS * endpoints)
 
 
-def pending_erasures(snapshot: Snapshot, number: int) -> list[bytes]:
-    """Return the visitor ids (20 bytes each) whose erasure has begun and has not ended."""
-    return [raw_id for _, raw_id in snapshot.scan_keys(ERASURES, (number,), (number + 1,))]
-
-
 def purge_event(transaction: Transaction, number: int, request_id: bytes) -> None:
     """Delete every row of an event, remove it from the index, and subtract it from the organization's holdings and the
     counters of its hour; do nothing if it is deleted already.

@@ -18,11 +18,12 @@ import structlog
 import trio
 
 from svc.features.contracts.cleanup import CleanupTask, Sweep
-from svc.features.erasure.accounts import continue_account_erasure, pending_account_erasures
+from svc.features.erasure.accounts import continue_account_erasure
 from svc.features.erasure.organizations import continue_removal, is_removal_pending
-from svc.features.erasure.texts import continue_texts, pending_texts, unreadable_events
+from svc.features.erasure.tables import TEXT_ERASURES
+from svc.features.erasure.texts import continue_texts, unreadable_events
 from svc.features.erasure.unreadable import UnreadableRows
-from svc.features.erasure.visitors import continue_erasure, pending_erasures
+from svc.features.erasure.visitors import continue_erasure
 from svc.features.retention.jobs import (
     begin_pass,
     end_pass,
@@ -34,11 +35,13 @@ from svc.features.retention.jobs import (
     stale_accounts,
     stale_blocks,
 )
-from svc.identify.model import Subject
+from svc.identify.model import SUBJECTS, Subject
 from svc.identify.records import RETENTION_MS
+from svc.identify.tables import ACCOUNT_ERASURES, ERASURES
 from svc.kernel.store.engine import UnavailableError
 from svc.kernel.store.group import Write
 from svc.kernel.store.schema.codec import CorruptionError
+from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import Store, StoreFullError
 from svc.kernel.tenants.queries import organizations
@@ -50,6 +53,7 @@ from svc.world import World
 log = structlog.get_logger()
 
 T = TypeVar("T")
+V = TypeVar("V")
 
 INTERVAL_S = 60.0
 REST = 9.0
@@ -139,21 +143,33 @@ async def finish_interrupted(store: Store, progress: Progress, now_ms: int) -> N
     """Finish erasures and removals that were interrupted. Failures are logged and counted, never raised."""
     for number in await store.query(organizations):
         try:
-            for raw_id in await store.query(partial(pending_erasures, number=number)):
+            for (_, raw_id), _ in await _begun(store, progress, number, ERASURES):
                 go_on = partial(continue_erasure, number=number, raw_id=raw_id, now_ms=now_ms)
                 await _end(store, progress, number, "erasure", go_on)
                 await _note_unreadable(store, progress, number, "visitor", raw_id.decode())
-            for digest, account_id in await store.query(partial(pending_account_erasures, number=number)):
+            for (_, digest), raw in await _begun(store, progress, number, ACCOUNT_ERASURES):
                 go_on = partial(continue_account_erasure, number=number, digest=digest, now_ms=now_ms)
                 await _end(store, progress, number, "erasure", go_on)
-                await _note_unreadable(store, progress, number, "account", account_id)
-            for subject, digest in await store.query(partial(pending_texts, number=number)):
-                step = partial(continue_texts, number=number, subject=subject, digest=digest)
-                await _end(store, progress, number, "erasure", step)
+                await _note_unreadable(store, progress, number, "account", raw.decode())
+            for (_, subject, digest), _ in await _begun(store, progress, number, TEXT_ERASURES):
+                go_on = partial(continue_texts, number=number, subject=SUBJECTS[subject], digest=digest)
+                await _end(store, progress, number, "erasure", go_on)
             if await store.query(partial(is_removal_pending, number=number)):
                 await _end(store, progress, number, "removal", partial(_remove, number=number))
         except CorruptionError as error:
             progress.corrupt.note("retention", number, error)
+
+
+async def _begun(store: Store, progress: Progress, number: int, table: Table[V]) -> list[tuple[tuple[Any, ...], V]]:
+    """Return the rows of erasures that have begun; note those that cannot be read, of which nothing else is known."""
+    rows = await store.query(lambda snapshot: list(snapshot.scan_past_corruption(table, (number,), (number + 1,))))
+    found: list[tuple[tuple[Any, ...], V]] = []
+    for key, value in rows:
+        if isinstance(value, CorruptionError):
+            progress.corrupt.note("retention of erasure", number, value)
+        else:
+            found.append((key, value))
+    return found
 
 
 async def sweep(

@@ -1,7 +1,7 @@
 """How keys and values become bytes. The laws, each held by a test:
 
 - the byte order of two packed keys is the order of their values, part by part;
-- `unpack(pack(key)) == key`, `decode(encode(value)) == value`;
+- `unpack(pack(key)) == key`, `decode(encode(value)) == value`, and `pack(unpack(raw)) == raw`, whatever was flipped;
 - a golden test pins the bytes of every table, so that a change of format is a decision.
 
 Keys are fixed-width big-endian parts, then at most one text (UTF-8 keeps code point order). LMDB holds keys of at most
@@ -27,6 +27,8 @@ from svc.kernel.values.errors import OperatorError
 V = TypeVar("V")
 
 MAX_KEY_BYTES = 511
+_ANY_BYTES = "surrogateescape"
+"""A text that a flipped bit made invalid UTF-8 is read, and packed, as the same bytes: its row fails its check."""
 _LAYOUT = re.compile(r"[BHIQ]|[1-9]\d*s")
 
 
@@ -99,7 +101,7 @@ class Key:
         """Return the whole key from one value for each part. Raises `ValueError` for a key of more than 511 bytes or
         none, and `struct.error` for values that the layout cannot hold.
         """
-        packed = self._fixed.pack(*values[:-1]) + values[-1].encode()
+        packed = self._fixed.pack(*values[:-1]) + values[-1].encode(errors=_ANY_BYTES)
         if not 0 < len(packed) <= MAX_KEY_BYTES:
             raise ValueError(f"a key of {len(packed)} bytes; LMDB takes 1 to {MAX_KEY_BYTES}")
         return packed
@@ -118,7 +120,7 @@ class Key:
         few bytes.
         """
         values = self._fixed.unpack_from(raw)
-        return self._named((*values, raw[self._fixed.size :].decode()) if self._text else values)
+        return self._named((*values, raw[self._fixed.size :].decode(errors=_ANY_BYTES)) if self._text else values)
 
 
 class Value(Protocol[V]):

@@ -21,7 +21,7 @@ import msgspec
 import trio
 
 from svc.command.changes import apply
-from svc.command.data_directory import account
+from svc.command.data_directory import known_organization
 from svc.command.help import examples
 from svc.command.output import (
     CommandError,
@@ -257,7 +257,7 @@ def replay_into(
         organization = (
             create_organization(found, world if directory is None else World.real(), "replay", credit=0, rate_limit=0)
             if into.organization_id is None
-            else account(found.store, into.organization_id).organization
+            else known_organization(found.store, into.organization_id)
         )
         if weights:
             apply(found, partial(put_weights, number=organization.number, weights=weights))

@@ -20,7 +20,7 @@ from svc.features.exports.lines import COLUMNS
 from svc.features.webhooks.jobs.endpoints import Issued, NewEndpoint, create_endpoint
 from svc.features.webhooks.tables import WEBHOOK_EVENTS
 from svc.kernel.config import Config
-from svc.kernel.tenants.queries import accounts
+from svc.kernel.tenants.queries import all_organizations
 from svc.world import World
 from tests.spec.commands import Ran, Run, runner
 from tests.spec.responses import DRIVEN, TOO_LITTLE
@@ -280,7 +280,7 @@ def test_replay_into_a_data_directory_queues_no_webhook(svc: Program, tmp_path: 
     world = World.real()
     with opened_directory(data, Config(), world, create=False) as found:
         with found.store.read() as snapshot:
-            (number,) = [account.organization.number for account in accounts(snapshot)]
+            (number,) = [organization.number for organization in all_organizations(snapshot)]
         new = NewEndpoint(
             id="whk_test",
             url="https://receiver.example/",

@@ -17,7 +17,7 @@ from svc.kernel.store.postgresql.connection.url import StoreUrl, store_url
 from svc.kernel.store.reading import ReadOnlyStore, read_only, read_only_database
 from svc.kernel.store.store import ReadTransaction
 from svc.kernel.tenants import queries as lookups
-from svc.kernel.tenants.queries import Account
+from svc.kernel.tenants.organization import Organization
 from svc.kernel.values.timestamps import timestamp
 from svc.kernel.work.slices import MAX_AT_ONCE, Scan
 from svc.world import World
@@ -113,21 +113,21 @@ def read_through(store: Readable, scan: Scan[P, R], start: P) -> Iterator[tuple[
         start = found[-1][0]
 
 
-def account(
+def known_organization(
     store: Readable,
     organization_id: str,
     *,
     removed_too: bool = False,
     after_removal: str = "; `svc org show` has what is left",
-) -> Account:
+) -> Organization:
     """Return an organization by its id. Raises `CommandError` if there is none, or, without `removed_too`, where it was
     removed: `after_removal` ends the message.
     """
     with store.read() as snapshot:
-        known = lookups.find_account(snapshot, organization_id)
+        known = lookups.find_organization(snapshot, organization_id)
     if known is None:
         raise CommandError(f"there is no organization {organization_id!r}; `svc org list` shows them")
-    removed_at_ms = known.organization.removed_at_ms
+    removed_at_ms = known.removed_at_ms
     if removed_at_ms is not None and not removed_too:
         raise CommandError(f"{organization_id} was removed at {timestamp(removed_at_ms)}{after_removal}")
     return known

@@ -147,9 +147,9 @@ class DevService:
             )
         with reading(directory) as store, store.read() as snapshot:
             numbers = {
-                account.organization.id: account.organization.number
-                for account in lookups.accounts(snapshot)
-                if account.organization.name == NAME and account.organization.removed_at_ms is None
+                found.id: found.number
+                for found in lookups.all_organizations(snapshot)
+                if found.name == NAME and found.removed_at_ms is None
             }
         if not numbers:
             raise CommandError(f"{directory} has no organization named {NAME}: start `svc dev --data {directory}`")

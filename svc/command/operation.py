@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from svc.command.changes import Change, commit
-from svc.command.data_directory import Readable, account, opened, reading
+from svc.command.data_directory import Readable, known_organization, opened, reading
 from svc.command.help import CommandGroup
 from svc.command.output import ShownTable, data_option, json_option, show, show_table
 from svc.kernel.store.directory import Opened
@@ -74,7 +74,7 @@ class Operation:
     @cached_property
     def organization(self) -> Organization:
         """Return the organization. Raises `CommandError` if there is none, or if it was removed."""
-        return account(self.store, self.organization_id).organization
+        return known_organization(self.store, self.organization_id)
 
     @property
     def number(self) -> int:

@@ -57,9 +57,9 @@ def openid_provider(config: Config, store: Readable) -> Provider | None:
     from svc.features.members.sign_in.provider import provider_of  # noqa: PLC0415  its libraries take 0.1 s, and few have a provider
 
     with store.read() as snapshot:
-        known = lookups.find_account(snapshot, config.console_oidc_organization or "")
-    if known is not None and known.organization.removed_at_ms is not None:
-        log.warning("the organization of the OpenID provider was removed", organization_id=known.organization.id)
+        known = lookups.find_organization(snapshot, config.console_oidc_organization or "")
+    if known is not None and known.removed_at_ms is not None:
+        log.warning("the organization of the OpenID provider was removed", organization_id=known.id)
         return None
     return provider_of(config, trusted_authorities(config), is_known=known is not None)
 

@@ -35,7 +35,7 @@ from svc.identify.records import Event
 from svc.identify.tables import EVENTS
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.tenants.jobs import add
-from svc.kernel.tenants.queries import find_account
+from svc.kernel.tenants.queries import find_organization
 from svc.kernel.values.ordered_ids import ordered_id
 from svc.kernel.values.refusals import Refusal
 from svc.world import twenty_characters
@@ -246,9 +246,9 @@ async def large(directory: Path, **settings: Any) -> AsyncGenerator[House]:
     async with live_service(directory, **given) as live:
         live.client.timeout = httpx.Timeout(PATIENCE_S)
         with live.found.store.read() as snapshot:
-            found = find_account(snapshot, known["organization"])
+            found = find_organization(snapshot, known["organization"])
         assert found is not None
-        house = House(live, found.organization, MARK)
+        house = House(live, found, MARK)
         house.names = Names(known["names"])
         await house.come_in()
         yield house

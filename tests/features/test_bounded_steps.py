@@ -28,7 +28,7 @@ from svc.identify.velocity.counts import account_digest
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.schema.table import NotPersonal
 from svc.kernel.store.snapshot import Transaction
-from svc.kernel.tenants.queries import find_account
+from svc.kernel.tenants.queries import find_organization
 from svc.kernel.values.ids import DAY_MS
 from svc.world import World
 from tests.features.counting import Counting
@@ -95,9 +95,9 @@ async def test_no_commit_has_many_rows_whatever_is_erased_or_expires(
     steps = Steps(tmp_path / "data", now_ms)
     with closing(steps.store):
         with steps.store.read() as snapshot:
-            account = find_account(snapshot, known["organization"])
-        assert account is not None
-        number = account.organization.number
+            organization = find_organization(snapshot, known["organization"])
+        assert organization is not None
+        number = organization.number
         before = rows(steps.store.engine, number)
         steps.engine.forget()
 

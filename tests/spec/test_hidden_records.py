@@ -24,6 +24,8 @@ from svc.kernel.store.tables import META
 from svc.kernel.tenants.organization import Organization
 from svc.kernel.tenants.tables import BALANCES
 from tests.spec.automation import MANAGEMENT, Automation
+from tests.spec.commands import run_beside
+from tests.spec.console_browser import API, SESSION, signed_in
 from tests.spec.responses import BROWSER, assert_error
 from tests.support.live import ORIGIN, Live, report
 
@@ -141,6 +143,19 @@ async def test_what_a_corrupt_table_hides_is_an_error_that_counts(
     for what, body in asked:
         found = await mine.ask(what, body)
         assert found.is_success, (what, found.text)
+
+
+async def test_without_its_balance_an_organization_loses_what_is_about_money_alone(live: Live):
+    """A session and the published keys read nothing of it, nor do the commands."""
+    shop = await a_shop(live, live.organization)
+    browser = await signed_in(live)
+    with hidden(shop, BALANCES):
+        assert_error(await browser("GET", f"{API}/billing"), 500, "internal_error")
+        keys = f"/api/v1/organizations/{live.organization.id}/verdict-keys"
+        for path in (f"{API}/events", SESSION, keys):
+            assert (await browser("GET", path)).status_code == 200, path
+        erased = ("visitor", "erase", live.organization.id, shop.names["visitor"], "--yes", "--json", *live.options)
+        assert (await run_beside(*erased)).json["status"] == "erased"
 
 
 async def test_an_address_of_a_member_that_is_hidden_is_not_invited_again(shops: list[Shop]):

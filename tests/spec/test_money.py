@@ -37,11 +37,6 @@ from tests.support.live import Live, live_service, opened, report
 PRICE = 3_000
 
 
-def account(live: Live, number: int) -> lookups.Account:
-    with live.found.store.read() as snapshot:
-        return next(each for each in lookups.accounts(snapshot) if each.organization.number == number)
-
-
 def postpaid(live: Live) -> tuple[Organization, str]:
     made = create_organization(live.found, live.world, "shop", credit=None, rate_limit=0)
     return made, live.issue(environment="production", organization=made.number)[1]
@@ -76,7 +71,8 @@ async def test_an_organization_becomes_prepaid_and_postpaid_by_its_limit_alone(l
 
     def limit(micros: int | None) -> None:
         live.found.store.write_now([partial(organizations.set_credit_limit, number=made.number, micros=micros)])
-        assert account(live, made.number).organization.billing_status == "active"
+        with live.found.store.read() as snapshot:
+            assert lookups.organization(snapshot, made.number).billing_status == "active"
 
     limit(PRICE)
     assert (await visit(live, key)).status_code == 200
@@ -114,7 +110,7 @@ def test_an_organization_of_an_earlier_version_keeps_its_status_and_limit(tmp_pa
         directory = unpack(release, tmp_path / release.stem).directory
         upgrade_where_needed(directory, Config(), World.real(), copy=False)
         with opened_directory(directory, Config(), World.real(), create=False) as found, found.store.read() as snapshot:
-            kept = [each.organization for each in lookups.accounts(snapshot)]
+            kept = lookups.all_organizations(snapshot)
         assert kept
         assert all(each.credit_limit_micros is not None for each in kept)
 

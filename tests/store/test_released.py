@@ -134,12 +134,12 @@ async def test_a_released_store_is_upgraded_with_all_its_data_and_stays_usable(f
         found.store.read() as snapshot,
     ):
         assert list(violations(snapshot)) == []
-        account = lookups.find_account(snapshot, known["organization"])
-        assert account is not None
+        organization = lookups.find_organization(snapshot, known["organization"])
+        assert organization is not None
         if file.stem.startswith("0.1.0"):
-            number = account.organization.number
+            number = organization.number
             assert holding(snapshot, number).active_keys == counted_keys(snapshot, number)
-        assert lookups.balance(snapshot, account.organization.number) == known["balance"]
+        assert lookups.balance(snapshot, organization.number) == known["balance"]
     async with live_service(directory, now_ms=EPOCH_MS + 60_000) as live:
         for event in known["events"]:
             shown = await get(live.client, event["request_id"], known["secret_key"])

@@ -194,7 +194,7 @@ def _local_webhooks(config: Config, directory: Path, world: World) -> dict[str, 
 
 def _organization(found: Opened, world: World) -> Organization:
     with found.store.read() as snapshot:
-        known = [account.organization for account in lookups.accounts(snapshot) if account.organization.name == NAME]
+        known = [each for each in lookups.all_organizations(snapshot) if each.name == NAME]
     return known[0] if known else create_organization(found, world, NAME, credit=None)
 
 

@@ -115,7 +115,7 @@ def _replace(location: Path | StoreUrl, path: Path, config: Config, world: World
 def _revoke_all(found: Opened, world: World) -> int:
     """Revoke keys organization by organization, each with its audit record. Return how many."""
     with found.store.read() as snapshot:
-        organizations = [account.organization for account in lookups.accounts(snapshot)]
+        organizations = lookups.all_organizations(snapshot)
     revoked = 0
     for organization in organizations:
         job = partial(revoke_all_keys, number=organization.number, now_ms=world.now_ms())

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import msgspec
 
-from svc.command.data_directory import account, opened
+from svc.command.data_directory import known_organization, opened
 from svc.command.help import examples
 from svc.command.output import TimestampType, data_option, json_option, show, show_table
 from svc.features.audit.queries import BEYOND_MS, AuditMatch, Sought, newest
@@ -51,7 +51,7 @@ def audit(
         number = (
             None
             if organization_id is None
-            else account(found.store, organization_id, removed_too=True).organization.number
+            else known_organization(found.store, organization_id, removed_too=True).number
         )
         sought = Sought(number, since_ms, until_ms, action, actor)
         with found.store.read() as snapshot:

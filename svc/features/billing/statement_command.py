@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from svc.command.data_directory import account
+from svc.command.data_directory import known_organization
 from svc.command.help import examples
 from svc.command.operation import Operation, OrganizationCommand
 from svc.command.output import ShownTable
@@ -38,9 +38,9 @@ def statement(operation: Operation, month: datetime) -> None:
     """Show the ledger of a month: days, credit and changes of the billing status."""
     beyond = month.replace(year=month.year + month.month // 12, month=month.month % 12 + 1)
     first_day, beyond_day = (unix_ms(day.replace(tzinfo=UTC)) // DAY_MS for day in (month, beyond))
-    known = account(operation.store, operation.organization_id, removed_too=True)
+    known = known_organization(operation.store, operation.organization_id, removed_too=True)
     with operation.store.read() as snapshot:
-        ledger = settlement.statement(snapshot, known.organization.number, first_day, beyond_day)
+        ledger = settlement.statement(snapshot, known.number, first_day, beyond_day)
     total = sum((row.usage for row in ledger.days), Usage())
     shown: dict[str, Any] = {
         "organization_id": operation.organization_id,

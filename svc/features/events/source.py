@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
-from svc.command.data_directory import Readable, account, read_through
+from svc.command.data_directory import Readable, known_organization, read_through
 from svc.command.output import TimestampType, settings
 from svc.features.feed.feed import refused_filters
 from svc.identify.events.listing import EVERYTHING, FILTERS, KINDS, LEVELS, Filters, Listing, Position
@@ -54,7 +54,7 @@ def oldest_ms(now_ms: int) -> int:
 
 def number_of(store: Readable, organization_id: str) -> int:
     """Return the number of an organization by its id. Raises `CommandError` if there is none, or if it was removed."""
-    return account(store, organization_id, after_removal=": its events are erased").organization.number
+    return known_organization(store, organization_id, after_removal=": its events are erased").number
 
 
 def environment_option(command: F) -> F:

@@ -17,7 +17,7 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from svc.command.data_directory import Readable, account, database_of, opened, reading
+from svc.command.data_directory import Readable, database_of, known_organization, opened, reading
 from svc.command.help import CommandGroup, examples
 from svc.command.operation import Operation, OrganizationGroup
 from svc.command.output import CommandError, confirmed, data_option, json_option, progress, settings, show, yes_option
@@ -235,7 +235,7 @@ def export_events(
         raise click.UsageError("--documents goes with JSON lines alone: a report has no columns")
     if folder is not None:
         with opened(operation.directory) as found, feed_store(found) as store:
-            number = account(store, operation.organization_id).organization.number
+            number = known_organization(store, operation.organization_id).number
             hours = HoursWanted(operation.organization_id, number, wanted, form, of_hours["changes"])
             export_hours(store, hours, folder, follow=of_hours["follow"])
         return
@@ -336,7 +336,7 @@ def _export_subject(
     if any(context.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in _OF_EVENTS):
         raise click.UsageError("--environment, --since and --until go with --format jsonl or csv: json has everything")
     with reading(operation.directory) as store:
-        number = account(store, operation.organization_id).organization.number
+        number = known_organization(store, operation.organization_id).number
         parts = subject_export(store, operation.organization_id, number, subject, subject_id)
         with output_file(output) as write:
             for part in parts:

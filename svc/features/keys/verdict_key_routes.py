@@ -56,10 +56,10 @@ async def get_verdict_keys(services: Services, call: Call) -> VerdictKeysBody | 
     """`GET /organizations/{organization_id}/verdict-keys`: a JWK set, without a key. `404 not_found`, and `429
     rate_limited` by address.
     """
-    known = await services.store.query(partial(lookups.find_account, organization_id=call.path["organization_id"]))
-    if known is None or known.organization.removed_at_ms is not None:
+    known = await services.store.query(partial(lookups.find_organization, organization_id=call.path["organization_id"]))
+    if known is None or known.removed_at_ms is not None:
         return Refusal("not_found")
-    return Outcome(_rows(services, known.organization, call.at_ms), headers={"Cache-Control": CACHED})
+    return Outcome(_rows(services, known, call.at_ms), headers={"Cache-Control": CACHED})
 
 
 async def rotate_verdict_key(services: Services, call: Call) -> VerdictKeysBody | Refusal:

@@ -256,13 +256,13 @@ async def accept(services: Services, call: Call) -> Outcome | Refusal:
 def _find_invited(snapshot: Snapshot, token: str, digest: bytes, now_ms: int) -> tuple[Organization, Member] | Refusal:
     """Return to what an invitation is, and whom; `401 unauthorized` for one that may not be used now."""
     organization_id = organization_of("invitation", token)
-    account = None if organization_id is None else lookups.find_account(snapshot, organization_id)
-    if account is None:
+    organization = None if organization_id is None else lookups.find_organization(snapshot, organization_id)
+    if organization is None:
         return refused(INVITATION_REFUSED, "not an invitation of this service")
-    member = find_invitation(snapshot, account.organization.number, digest, now_ms)
+    member = find_invitation(snapshot, organization.number, digest, now_ms)
     if member is None:
         return refused(INVITATION_REFUSED, "unknown invitation, or it has expired")
-    return account.organization, member
+    return organization, member
 
 
 def _accept(

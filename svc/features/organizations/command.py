@@ -14,7 +14,7 @@ from typing import Any, cast
 import click
 
 from svc.command.changes import Change, commit, operator
-from svc.command.data_directory import account, opened
+from svc.command.data_directory import known_organization, opened
 from svc.command.help import examples
 from svc.command.operation import Operation, OrganizationGroup
 from svc.command.output import CommandError, confirmed, data_option, json_option, settings, show, show_table, yes_option
@@ -197,7 +197,7 @@ def created_change(created: Organization, *, credit: int | None) -> Change:
 def list_(directory: Path, as_json: bool) -> None:
     """List all organizations, oldest first."""
     with opened(directory) as found, found.store.read() as snapshot:
-        rows = [_shown(known.organization, known.balance_micros) for known in lookups.accounts(snapshot)]
+        rows = [_shown(known, lookups.balance(snapshot, known.number)) for known in lookups.all_organizations(snapshot)]
     columns = ("organization_id", "name", "billing_status", "balance_usd", "rate_limit_per_s")
     show_table(rows, columns, "organizations", as_json=as_json)
 
@@ -206,9 +206,9 @@ def list_(directory: Path, as_json: bool) -> None:
 def show_(operation: Operation) -> None:
     """Show an organization: its balance, what it stores and its share of the store."""
     found = operation.found
-    known = account(found.store, operation.organization_id, removed_too=True)
+    known = known_organization(found.store, operation.organization_id, removed_too=True)
     with found.store.read() as snapshot:
-        held = holding(snapshot, known.organization.number)
+        held, balance_micros = holding(snapshot, known.number), lookups.balance(snapshot, known.number)
         served = served_limits(snapshot) or ServedLimits(found.store.capacity_bytes(), settings().store_share)
         most = lookups.share_in_force(snapshot, served.store_share) * served.capacity_bytes
     share = held.held_bytes / most
@@ -216,7 +216,7 @@ def show_(operation: Operation) -> None:
         share if operation.as_json else f"{share:.1%} of the {most / GIB:.1f} GiB that one organization may hold"
     )
     storage = {**named(held, "events", "visitors", "report_bytes", "held_bytes"), "held_share": held_share}
-    operation.show({**_shown(known.organization, known.balance_micros), **storage})
+    operation.show({**_shown(known, balance_micros), **storage})
 
 
 @org.command(
@@ -242,18 +242,18 @@ def credit(operation: Operation, micros: int, note: str, sure: bool) -> None:
         note=f"{who}: {note}" if note else who,
     )
     operation.change(job, {"credit_usd": usd(micros), "note": note or None})
-    known = account(operation.store, operation.organization_id)
+    known, balance_micros = known_organization(operation.store, operation.organization_id), _balance(operation)
     if micros < 0:
         refused = refused_for_money(
             environment="production",
-            status=known.organization.billing_status,
-            balance_micros=known.balance_micros,
-            credit_limit_micros=known.organization.credit_limit_micros,
+            status=known.billing_status,
+            balance_micros=balance_micros,
+            credit_limit_micros=known.credit_limit_micros,
             price=IDENTIFIABLE_MICROS,
         )
         consequence = ": production traffic is refused (402) until there is credit" if refused == "no_credit" else ""
-        click.echo(f"took {usd(-micros)} USD back; the balance is {usd(known.balance_micros)}{consequence}", err=True)
-    operation.show(_shown(known.organization, known.balance_micros))
+        click.echo(f"took {usd(-micros)} USD back; the balance is {usd(balance_micros)}{consequence}", err=True)
+    operation.show(_shown(known, balance_micros))
 
 
 @org.command(
@@ -284,9 +284,14 @@ def rate_limit(operation: Operation, per_second: int) -> None:
     _change(operation, job, {"rate_limit_per_s": per_second})
 
 
+def _balance(operation: Operation) -> int:
+    with operation.store.read() as snapshot:
+        return lookups.balance(snapshot, operation.number)
+
+
 def _change(operation: Operation, job: Callable[..., Organization], asked: Mapping[str, Any]) -> None:
     """Change an organization by a job that takes its `number`, record the request, and show the result."""
-    balance_micros = account(operation.store, operation.organization_id).balance_micros
+    balance_micros = _balance(operation)
     changed = operation.change(partial(job, number=operation.number), asked)
     operation.show(_shown(changed, balance_micros))
 

@@ -8,7 +8,7 @@ from functools import partial
 import click
 
 from svc.command.changes import Change, apply, commit
-from svc.command.data_directory import account
+from svc.command.data_directory import known_organization
 from svc.command.help import examples
 from svc.command.operation import Operation, OrganizationCommand
 from svc.command.output import confirmed, progress, yes_option
@@ -55,7 +55,7 @@ def remove(operation: Operation, sure: bool) -> None:
     from svc.features.erasure.unreadable import UnreadableRows  # noqa: PLC0415  as above
 
     of, found = operation.organization_id, operation.found
-    known = account(found.store, of, removed_too=True).organization
+    known = known_organization(found.store, of, removed_too=True)
     if known.removed_at_ms is None:
         confirmed(f"This removes {of} ({known.name}) and erases all it has, for good.", sure=sure)
     left = UnreadableRows()

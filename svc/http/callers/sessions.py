@@ -74,8 +74,8 @@ def session_row(policy: AuthPolicy, snapshot: Snapshot, token: str) -> tuple[int
     text that is not a session token, or names no organization.
     """
     organization_id = organization_of("session", token)
-    account = None if organization_id is None else lookups.find_account(snapshot, organization_id)
-    return None if account is None else (account.organization.number, digest(policy.pepper, token))
+    organization = None if organization_id is None else lookups.find_organization(snapshot, organization_id)
+    return None if organization is None else (organization.number, digest(policy.pepper, token))
 
 
 def cross_origin_refusal(headers: HeaderMap, site: Site, method: str) -> Refusal | None:

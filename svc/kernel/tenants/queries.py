@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from svc.kernel.access.credentials import ApiKey, KeyKind, is_key_id
 from svc.kernel.access.tables import KEY_IDS, KEYS, ORGANIZATION_KEYS
@@ -29,13 +29,6 @@ KEYS_AT_ONCE = 32
 
 SDK_KEYS: tuple[KeyKind, ...] = ("public", "secret")
 """Kinds of keys that have weights of their own."""
-
-
-class Account(NamedTuple):
-    """An organization and its balance in micro-dollars."""
-
-    organization: Organization
-    balance_micros: int
 
 
 def find_key(snapshot: Snapshot, digest: bytes) -> ApiKey | None:
@@ -79,15 +72,15 @@ def share_in_force(snapshot: Snapshot, store_share: float) -> float:
     return max(1.0, store_share) if is_alone else store_share
 
 
-def find_account(snapshot: Snapshot, organization_id: str) -> Account | None:
+def find_organization(snapshot: Snapshot, organization_id: str) -> Organization | None:
     """Return an organization by its public id, removed or not; `None` if there is none. Any text may be passed."""
     number = snapshot.get(ORGANIZATION_IDS, organization_id) if is_organization_id(organization_id) else None
-    return None if number is None else Account(organization(snapshot, number), balance(snapshot, number))
+    return None if number is None else organization(snapshot, number)
 
 
-def accounts(snapshot: Snapshot) -> list[Account]:
-    """Return all organizations with their balances, oldest first, removed ones included."""
-    return [Account(found, balance(snapshot, number)) for (number,), found in snapshot.scan(ORGANIZATIONS)]
+def all_organizations(snapshot: Snapshot) -> list[Organization]:
+    """Return all organizations, oldest first, removed ones included."""
+    return [found for _, found in snapshot.scan(ORGANIZATIONS)]
 
 
 def balance(snapshot: Snapshot, number: int) -> int:

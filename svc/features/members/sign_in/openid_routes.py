@@ -220,10 +220,10 @@ async def _complete_sign_in(
     admit = partial(_admit_member, identity=identity, attempt=attempt, new_id=new_id, now_ms=call.at_ms)
 
     def find(snapshot: Snapshot) -> OpenIdSignIn | Refusal:
-        account = lookups.find_account(snapshot, provider.organization_id)
-        if account is None or account.organization.removed_at_ms is not None:
+        organization = lookups.find_organization(snapshot, provider.organization_id)
+        if organization is None or organization.removed_at_ms is not None:
             return Refusal("not_found", reason="the organization of the settings was removed")
-        number = account.organization.number
+        number = organization.number
         admitted = admit(snapshot, number)
         if isinstance(admitted, Refusal):
             return admitted

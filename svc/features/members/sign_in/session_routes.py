@@ -188,10 +188,10 @@ def _asked(request: AuthRequest, body: SignInBody) -> FoundEntry | Refusal:
 def _of_link(request: AuthRequest, token: str) -> FoundEntry | Refusal:
     policy, snapshot, now_ms = request.policy, request.snapshot, request.now_ms
     organization_id = organization_of("link", token)
-    account = None if organization_id is None else lookups.find_account(snapshot, organization_id)
-    if account is None:
+    organization = None if organization_id is None else lookups.find_organization(snapshot, organization_id)
+    if organization is None:
         return refused(LINK_REFUSED, "not a link of this service")
-    number, link_digest = account.organization.number, digest(policy.pepper, token)
+    number, link_digest = organization.number, digest(policy.pepper, token)
     link = find_link(snapshot, number, link_digest, now_ms)
     key = None if link is None else usable_key(snapshot, number, link.key_id, now_ms)
     if link is None or key is None or key.region != policy.region:

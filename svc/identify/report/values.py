@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 from blake3 import blake3
@@ -137,7 +137,7 @@ def flag(value: Any) -> bool | None:
 
 def members(value: Any) -> dict[str, Any]:
     """Return the members of an object; none of anything else, so that nested reading needs no checks."""
-    return cast("dict[str, Any]", value) if type(value) is dict else _NO_MEMBERS
+    return value if value.__class__ is dict else _NO_MEMBERS
 
 
 def figures(value: Any) -> dict[str, float] | None:
@@ -157,16 +157,16 @@ def figures(value: Any) -> dict[str, float] | None:
 
 def entries_of(value: Any) -> list[Any]:
     """Return the first entries of a list; none of anything else."""
-    return cast("list[Any]", value)[:MAX_LIST] if type(value) is list else []
+    return value[:MAX_LIST] if value.__class__ is list else []
 
 
 def texts(value: Any, longest: int = 128) -> list[str] | None:
     """The usable strings of a list, in its order; `None` when it is not a list."""
-    if type(value) is not list:
+    if value.__class__ is not list:
         return None
     return [
         entry
-        for entry in cast("list[Any]", value)[:MAX_LIST]
+        for entry in value[:MAX_LIST]
         if entry.__class__ is str and 0 < len(entry) <= longest and (entry.isascii() or is_unicode(entry))
     ]
 

@@ -373,5 +373,8 @@ def _level(cores: float) -> int:
 
 
 def _differs(claims: Claims, answers: dict[str, Any], questions: tuple[str, ...]) -> bool:
-    pairs = ((getattr(claims, question), answers.get(question)) for question in questions)
-    return any(page is not None and there is not None and page != there for page, there in pairs)
+    for question in questions:
+        page, there = getattr(claims, question), answers.get(question)
+        if page is not None and there is not None and page != there:
+            return True
+    return False

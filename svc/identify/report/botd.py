@@ -31,13 +31,12 @@ def _find(signals: Signals, taken: set[str]) -> ReportPart | None:
     is_botd = False
     readable: Signals = {}
     for name, component in islice(components.items(), MAX_COMPONENTS):
-        fields = members(component)
-        state = fields.get("state")
-        if type(state) is not int or len(name) > LONGEST_NAME:
+        state = component.get("state") if component.__class__ is dict else None
+        if state.__class__ is not int or len(name) > LONGEST_NAME:
             continue
         is_botd = True
         if state == SUCCESS:
-            value = fields.get("value")
+            value = component.get("value")
             if value is not None:
                 readable[name] = value
     if not is_botd:

@@ -37,9 +37,9 @@ _SORTED_JSON = msgspec.json.Encoder(order="sorted")
 
 def text(value: Any, longest: int, *, shortest: int = 1) -> str | None:
     """A string of the given length in characters that can be stored as UTF-8 (lone surrogates cannot)."""
-    if type(value) is not str or not shortest <= len(value) <= longest:
-        return None
-    return value if is_unicode(value) else None
+    if value.__class__ is str and shortest <= len(value) <= longest and (value.isascii() or is_unicode(value)):
+        return value
+    return None
 
 
 Converter = Callable[..., Any]
@@ -126,8 +126,10 @@ def number(value: Any) -> float | None:
 
 def whole(value: Any) -> int | None:
     """Whole number between -10^15 and 10^15."""
-    found = number(value)
-    return int(found) if found is not None and found == int(found) else None
+    kind = value.__class__
+    if (kind is int or (kind is float and value.is_integer())) and -_LARGEST_NUMBER < value < _LARGEST_NUMBER:
+        return int(value)
+    return None
 
 
 def flag(value: Any) -> bool | None:

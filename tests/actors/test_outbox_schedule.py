@@ -11,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import structlog
 import trio
 from trio.testing import MockClock
 
@@ -194,3 +195,26 @@ async def test_the_first_success_after_an_outage_sends_all_that_wait_whatever_co
             await trio.sleep(30)
             nursery.cancel_scope.cancel()
         assert set(world.states(endpoint.queue)) == {"delivered"}
+
+
+@pytest.mark.slow
+async def test_an_endpoint_recovers_by_a_success_and_by_nothing_else(tmp_path: Path, autojump_clock: MockClock):
+    """Not by another URL, at which it fails, too: whoever reads the log would look no further."""
+    with outbox_world(tmp_path) as world, structlog.testing.capture_logs() as logged:
+        number = world.organization()
+        url, other = "https://receiver.example/", "https://other.example/"
+        endpoint = world.endpoint(number, url)
+        world.receivers.scripts |= {url: always(DOWN), other: always(DOWN)}
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(world.outbox.run)
+            world.send(number)
+            await trio.sleep(HOUR_S)
+            world.change(endpoint, url=other)
+            world.send(number)
+            await trio.sleep(HOUR_S)
+            world.receivers.scripts[other] = always(OK)
+            world.send(number)
+            await trio.sleep(1)
+            nursery.cancel_scope.cancel()
+    said = [line["event"] for line in logged if line["event"].startswith("endpoint ")]
+    assert said == ["endpoint failing", "endpoint failing", "endpoint recovered"]

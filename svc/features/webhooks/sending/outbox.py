@@ -435,7 +435,7 @@ class Outbox:
     def _learn(self, queue: _Queue, record: AttemptRecord, outcome: AttemptOutcome) -> None:
         was_failing, now_ms, since_ms = queue.failing, self._clock.now_ms(), outcome.health.failing_since_ms
         adjust_concurrency(queue, record.result, now_ms, failing=outcome.failing, failing_since_ms=since_ms)
-        if was_failing != outcome.failing:
+        if was_failing != outcome.failing and outcome.failing == (record.result.error is not None):
             log.info("endpoint failing" if outcome.failing else "endpoint recovered", endpoint=record.endpoint.id)
 
     async def _sweep(self) -> None:

@@ -151,11 +151,11 @@ def with_openssl(cases: list[Delivery], directory: Path) -> list[bool]:
     return [any(_by_hand(script, case, secret, directory) for secret in case.secrets) for case in cases]
 
 
-def _by_hand(script: str, case: Delivery, secret: str, directory: Path) -> bool:
+def _by_hand(script: str, case: Delivery, secret: str, directory: Path, shell: str = "sh") -> bool:
     (directory / "body.json").write_bytes(case.body)
     given = {"SECRET": secret, "TIMESTAMP": case.timestamp, "SIGNATURE": case.signature.replace(", ", ",")}
     done = subprocess.run(
-        ["sh", "-c", script],
+        [shell, "-c", script],
         cwd=directory,
         env={**os.environ, **given},
         capture_output=True,
@@ -172,6 +172,27 @@ def by_the_local_receiver(cases: list[Delivery], _directory: Path) -> list[bool]
 
 
 CHECKS = [in_python, in_javascript, in_go, with_openssl, by_the_local_receiver]
+
+
+@pytest.mark.slow(0.2)
+@pytest.mark.parametrize("shell", ["sh", "bash"])
+def test_no_shell_runs_what_a_stranger_sends(shell: str, tmp_path: Path):
+    """Most evaluate a variable within `$(( ))`, a command in an index included, before anything is verified."""
+    program(shell)
+    right = deliveries(int(time.time()))["as it was sent"][0]
+    script = block("sh", "openssl dgst")
+    assert _by_hand(script, right, SECRET, tmp_path, shell)
+    for sent in (
+        "index[$(touch ran)]",
+        "1[$(touch ran)]",
+        "$(touch ran)",
+        "0+index[$(touch ran)]",
+        "`touch ran`",
+        "SECRET",
+    ):
+        assert not _by_hand(script, right._replace(timestamp=sent), SECRET, tmp_path, shell)
+        assert not _by_hand(script, right._replace(signature=sent), SECRET, tmp_path, shell)
+    assert not (tmp_path / "ran").exists()
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""A receiver of webhooks: it checks the signature over the exact bytes, and takes each event once."""
+"""A receiver of webhooks: it checks the signature over the exact bytes, and skips events that are done."""
 
 import hashlib
 import hmac
@@ -26,9 +26,12 @@ def view(request):
     if not is_authentic(request.body, request.headers):
         return HttpResponse("the signature is not valid\n", status=401)
     event = json.loads(request.body)
-    # The same event may arrive more than once. Real work goes into a queue: respond within 10 seconds.
-    if cache.add(f"webhook:{event['id']}", True, timeout=REMEMBERED_SECONDS):
+    # The same event may arrive more than once. If its work raises, it arrives again: so it is remembered after that.
+    known = f"webhook:{event['id']}"
+    if known not in cache:
+        # Real work goes into a queue: respond within 10 seconds.
         print("webhook:", event["type"], event["id"], flush=True)
+        cache.set(known, True, timeout=REMEMBERED_SECONDS)
     return HttpResponse(status=204)
 
 

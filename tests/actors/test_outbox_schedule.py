@@ -11,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import structlog
 import trio
 from trio.testing import MockClock
 
@@ -149,3 +150,71 @@ async def test_a_backlog_waiting_for_a_probe_is_sent_at_once_when_the_endpoint_u
             nursery.cancel_scope.cancel()
         assert world.states(endpoint.queue) == ["delivered"] * (BACKLOG_OVER + 50)
         assert len(world.receivers.to(other)) == BACKLOG_OVER + 50
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ended", ["before the change", "after the change", "after the success"])
+async def test_the_first_success_after_an_outage_sends_all_that_wait_whatever_comes_between(
+    ended: str, tmp_path: Path, autojump_clock: MockClock
+):
+    """A resume or another URL, an attempt that fails even then, a service that ends: at once, or in between."""
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        url, other = "https://receiver.example/", "https://other.example/"
+        endpoint = world.endpoint(number, url)
+        world.receivers.scripts |= {url: always(DOWN), other: always(DOWN)}
+
+        async def serve(*, until: str) -> None:
+            """An outbox, and what comes between, until it ends there."""
+            world.outbox = world.new_outbox()
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(world.outbox.run)
+                await trio.sleep(4 * HOUR_S if until == "before the change" else 1)
+                if until != "before the change":
+                    world.change(endpoint, url=other, paused=False)
+                    world.send(number)
+                    await trio.sleep(20)
+                    assert world.states(endpoint.queue).count("delivered") == 0
+                if until == "after the success":
+                    world.receivers.scripts[other] = always(OK)
+                    world.send(number)
+                    while "delivered" not in world.states(endpoint.queue):  # noqa: ASYNC110  nobody tells of a commit
+                        await trio.sleep(0.0001)
+                nursery.cancel_scope.cancel()
+
+        world.send(number, 20)
+        for until in ("before the change", "after the change", "after the success"):
+            await serve(until=until)
+            if until == ended:
+                break
+        world.receivers.scripts[url] = world.receivers.scripts[other] = always(OK)
+        async with trio.open_nursery() as nursery:
+            world.outbox = world.new_outbox()
+            nursery.start_soon(world.outbox.run)
+            world.send(number)
+            await trio.sleep(30)
+            nursery.cancel_scope.cancel()
+        assert set(world.states(endpoint.queue)) == {"delivered"}
+
+
+@pytest.mark.slow
+async def test_an_endpoint_recovers_by_a_success_and_by_nothing_else(tmp_path: Path, autojump_clock: MockClock):
+    """Not by another URL, at which it fails, too: whoever reads the log would look no further."""
+    with outbox_world(tmp_path) as world, structlog.testing.capture_logs() as logged:
+        number = world.organization()
+        url, other = "https://receiver.example/", "https://other.example/"
+        endpoint = world.endpoint(number, url)
+        world.receivers.scripts |= {url: always(DOWN), other: always(DOWN)}
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(world.outbox.run)
+            world.send(number)
+            await trio.sleep(HOUR_S)
+            world.change(endpoint, url=other)
+            world.send(number)
+            await trio.sleep(HOUR_S)
+            world.receivers.scripts[other] = always(OK)
+            world.send(number)
+            await trio.sleep(1)
+            nursery.cancel_scope.cancel()
+    said = [line["event"] for line in logged if line["event"].startswith("endpoint ")]
+    assert said == ["endpoint failing", "endpoint failing", "endpoint recovered"]

@@ -425,3 +425,9 @@ def test_the_console_offers_every_type_of_events():
     page = (Path(__file__).parents[2] / "web/pages/console/webhooks.tsx").read_text()
     (offered,) = re.findall(r"const EVENTS = (\[.*?\]);", page, re.DOTALL)
     assert set(json.loads(offered)) == set(EVENT_TYPES)
+
+
+def test_the_type_of_a_delivery_in_typescript_names_every_type_of_events():
+    source = (Path(__file__).parents[2] / "clients/node/src/webhooks.ts").read_text()
+    (named,) = re.findall(r"  type: Open<(.*?)>;", source, re.DOTALL)
+    assert set(re.findall(r'"([a-z_.]+)"', named)) == set(EVENT_TYPES)

@@ -116,6 +116,30 @@ def test_endpoint_queues_take_turns_and_none_exceeds_its_slots():
     assert sender.fill() == {EndpointKey(2, 1): 1}
 
 
+def test_busy_endpoints_leave_slots_to_those_that_have_none():
+    """A hundred of ten organizations, each of which has earned eight: the next sixteen get one at once."""
+    sender = Sender()
+
+    def offer(number: int, endpoints: int) -> None:
+        for endpoint in range(endpoints):
+            sender.queues.offer(key := EndpointKey(number, endpoint), 0)
+            queue = sender.queues.find(key)
+            assert queue is not None
+            queue.limit = ConcurrencyLimit(8)
+
+    for number in range(10):
+        offer(number, 10)
+    busy = sender.fill()
+    assert (len(busy), set(busy.values())) == (100, {2, 3})
+    for number in range(10, 26):
+        offer(number, 1)
+        assert EndpointKey(number, 0) in sender.fill()
+    one = EndpointKey(3, 3)
+    for _ in range(busy[one]):
+        sender.end_one(one)
+    assert set(sender.fill()) == {one}, "the end of what it had brings it back"
+
+
 def test_an_organization_has_32_slots_and_all_organizations_together_256():
     sender = Sender()
     for endpoint in range(10):

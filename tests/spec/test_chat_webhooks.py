@@ -156,13 +156,13 @@ SAMPLES: dict[str, tuple[msgspec.Struct, list[str]]] = {
         DailySettled(
             date="2026-01-05",
             identifications=1250,
-            identifiable=1180,
-            unidentifiable=60,
-            free=10,
-            amount_micros=3_570_000,
-            balance_micros=-1_500_000,
+            identifiable=1160,
+            unidentifiable=40,
+            free=50,
+            amount_micros=3_500_000,
+            balance_micros=-1_234_003_500,
         ),
-        ["A day was settled", "Day: 2026-01-05", "Identifications: 1,250", "Charge: $3.57", "Balance: -$1.50"],
+        ["A day was settled", "Day: 2026-01-05", "Identifications: 1,250", "Charge: $3.50", "Balance: -$1,234.0035"],
     ),
 }
 

@@ -280,3 +280,24 @@ async def test_until_a_day_is_settled_the_bill_has_it_beside_today(live: Live):
     for before, after in zip(shown[::2], shown[1::2], strict=True):
         assert [day[3] for day in before] == [False] + [True] * (len(before) - 1)
         assert after == [(*day[:3], True) for day in before], "settling changes no figure"
+
+
+@pytest.mark.slow(0.2)
+@pytest.mark.parametrize("given", [1, 150])
+async def test_the_day_that_has_ended_has_no_credit_of_the_next_in_its_balance(live: Live, given: int):
+    """Decisions 17.2: nor one given while the clock is back before midnight, although the next day has begun."""
+    public, console = live.issue(environment="production")[1], Console(live, "developer")
+    await visit(live, public)
+    live.clock.now_ms = MIDNIGHT_MS
+    await visit(live, public)
+    live.clock.jump(seconds=-2)
+    for _ in range(given):
+        entry_id = live.world.request_id(live.clock.now_ms)
+        credit = partial(add_credit, number=live.organization.number, entry_id=entry_id, micros=1, note="")
+        live.found.store.write_now([partial(credit, now_ms=live.clock.now_ms)])
+    shown = await console.seen("/billing")
+    assert [(day["date"], day["balance_micros"]) for day in shown["days"]] == [("2026-01-01", 10_000_000 - 3_000)]
+    assert (shown["balance_micros"], len(shown["entries"])) == (10_000_000 - 6_000 + given, min(given + 1, 100))
+    live.clock.now_ms = MIDNIGHT_MS + 300_000
+    await settle_all(live.found.store, live.world, live.service.relay.due)
+    assert (await console.seen("/billing"))["days"] == [{**shown["days"][0], "is_settled": True}]

@@ -194,7 +194,7 @@ def test_an_endpoint_is_responding_unless_removed_paused_or_failing(tmp_path: Pa
 
 
 def test_another_description_or_the_same_url_does_not_reset_the_failures(tmp_path: Path):
-    """Decisions 8.4: a changed URL and a resume are; and the time of the last attempt stays."""
+    """Decisions 8.4: a changed URL and a resume are; the time of the last attempt stays, and what waits is owed."""
     with outbox_world(tmp_path) as world:
         number = world.organization()
         endpoint = world.endpoint(number, URL)
@@ -206,12 +206,12 @@ def test_another_description_or_the_same_url_does_not_reset_the_failures(tmp_pat
         def state() -> Health:
             return world.read(partial(health, queue=endpoint.queue))
 
-        failing = Health(failures=1, failing_since_ms=EPOCH_MS, last_attempt_at_ms=EPOCH_MS)
+        failing = Health(failures=1, failing_since_ms=EPOCH_MS, last_attempt_at_ms=EPOCH_MS, owed=True)
         assert state() == failing
         assert world.change(endpoint, description="mine", url=URL).endpoint.status == "failing"
         assert state() == failing
         assert world.change(endpoint, url=URL + "new").endpoint.status == "active"
-        assert state() == Health(last_attempt_at_ms=EPOCH_MS)
+        assert state() == Health(last_attempt_at_ms=EPOCH_MS, owed=True)
 
 
 def test_erasing_the_event_of_an_ended_redelivery_keeps_a_queued_test(tmp_path: Path):

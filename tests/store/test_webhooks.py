@@ -304,7 +304,7 @@ def test_inconsistencies_are_reported(
 
 
 PINNED: list[tuple[Any, str]] = [
-    (Health(2, 5, 9), "83020509"),
+    (Health(2, 5, 9), "84020509f4"),
     (Delivery("retrying", 3, 5, 9), "8468726574727969" + "6e67030509"),
     (AttemptCount(3, 1), "820301"),
 ]

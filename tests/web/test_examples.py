@@ -526,6 +526,48 @@ def test_a_webhook_is_accepted_once_and_only_with_its_signature(shop: Example):
 
 
 @django
+def test_a_webhook_whose_work_fails_is_taken_when_it_arrives_again():
+    """The example raises at its work once: an event that was remembered before it would be lost."""
+    body = json.dumps({"id": NEVER, "type": "webhook.test"}).encode()
+    event = WebhookEvent(type="webhook.test", environment="test", created_at_ms=0, body=body)
+    headers = {
+        name.lower(): value
+        for name, value in signed_headers(UUID(NEVER), event, WEBHOOK_SECRETS, int(time.time())).items()
+    }
+    script = """
+import json, sys
+from django.conf import settings
+settings.configure()
+import webhooks
+from django.test import RequestFactory
+body, headers = json.load(sys.stdin)
+tried = []
+def work(*words, flush):
+    tried.append(words)
+    if len(tried) == 1:
+        raise OSError("the queue is away")
+webhooks.print = work
+def deliver():
+    try:
+        return webhooks.view(RequestFactory().post("/webhooks", body, "application/json", headers=headers)).status_code
+    except OSError:
+        return 500
+print(json.dumps([[deliver(), len(tried)] for _ in range(3)]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=EXAMPLES / "django",
+        env={**ENVIRONMENT, "SVC_WEBHOOK_SECRETS": ",".join(WEBHOOK_SECRETS), "PYTHONPATH": "."},
+        input=json.dumps([body.decode(), headers]),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=True,
+    )
+    assert json.loads(done.stdout) == [[500, 1], [204, 2], [204, 2]]
+
+
+@django
 def test_the_sign_up_page_identifies_a_real_browser(shop: Example):
     """A driven, headless one, which it rejects."""
     built()

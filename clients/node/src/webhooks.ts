@@ -17,6 +17,8 @@ export interface WebhookEvent {
     | "identification.refused"
     | "billing.status_changed"
     | "usage.daily_settled"
+    | "review.opened"
+    | "review.closed"
     | "webhook.test"
   >;
   version: 1;

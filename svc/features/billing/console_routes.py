@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import islice
 
 from msgspec import UNSET
 
@@ -36,7 +37,7 @@ from svc.kernel.tenants.billing import IDENTIFIABLE_MICROS, refused_for_money
 from svc.kernel.tenants.jobs import holding
 from svc.kernel.tenants.tables import SETTLEMENTS
 from svc.kernel.values.encodings import Cursors
-from svc.kernel.values.ids import DAY_MS, first_id
+from svc.kernel.values.ids import first_id
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.struct_fields import body_of, present, sent
 from svc.kernel.values.timestamps import iso_day, read_timestamp
@@ -71,7 +72,9 @@ def _billing(snapshot: Snapshot, number: int, now_ms: int) -> BillingBody:
         credit_days=UNSET if credit is None else present(credit.days),
         today=body_of(UsageBody, today, amount_micros=today.charged_micros),
         days=(*unsettled, *(settled_row(*of) for of in lookups.newest_settlements(snapshot, number, DAYS_SHOWN))),
-        entries=tuple(body_of(CreditBody, entry) for entry in lookups.newest_credits(snapshot, number, LINES_SHOWN)),
+        entries=tuple(
+            body_of(CreditBody, entry) for _, entry in islice(lookups.newest_credits(snapshot, number), LINES_SHOWN)
+        ),
         changes=tuple(
             body_of(BillingChangeBody, change)
             for change in lookups.newest_billing_changes(snapshot, number, LINES_SHOWN)
@@ -84,8 +87,8 @@ def _unsettled(snapshot: Snapshot, number: int, held: Holding) -> Iterator[Bille
     if held.ended is None or snapshot.has(SETTLEMENTS, number, held.ended.day):
         return
     day, usage = held.ended.day, held.ended.usage
-    given = lookups.newest_credits(snapshot, number, LINES_SHOWN)
-    later = sum(line.amount_micros for line in given if (line.at_ms // DAY_MS if line.day is None else line.day) > day)
+    given = lookups.newest_credits(snapshot, number, from_day=day)
+    later = sum(line.amount_micros for counts_for, line in given if counts_for > day)
     yield body_of(
         BilledDayBody,
         usage,

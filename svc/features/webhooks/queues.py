@@ -1,8 +1,9 @@
 """Which endpoint is next: a queue for each endpoint with work, and the limits between them (decisions 8.8).
 
 The rules, without clock, store or network: an endpoint has 1 to 8 slots by how well it responds, one while it fails; an
-organization has 32; there are 256 in all, and failing endpoints together have a quarter of them. Queues with due work
-take turns. Whatever is asked here costs the same however many queues there are.
+organization has 32; there are 256 in all, and failing endpoints together have a quarter of them. The fewer are free,
+the fewer an endpoint may have: those that respond slowly leave some for all others. Queues with due work take turns.
+Whatever is asked here costs the same however many queues there are.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ SLOTS = 256
 ORGANIZATION_SLOTS = 32
 FAILING_SLOTS = SLOTS // 4
 ENDPOINT_SLOTS = 8
+FREE_PER_SLOT = 8
+"""An endpoint may have one slot for every so many that are free in all, and the first in any case."""
 FIRST_SLOTS = 2
 SUCCESSES_PER_SLOT = 20
 
@@ -153,7 +156,7 @@ class DeliveryScheduler(Generic[H]):
             if queue is None:
                 return None
             queue.queued = False
-            if queue.key in self._taken or queue.due_ms is None or len(queue.in_flight) >= queue.slots:
+            if queue.key in self._taken or queue.due_ms is None or len(queue.in_flight) >= self._slots_of(queue):
                 continue  # it is handed back, or `offer` or `end` brings it back
             if queue.due_ms > now_ms:
                 self._due(queue, queue.due_ms)
@@ -231,6 +234,13 @@ class DeliveryScheduler(Generic[H]):
         if self._behind_failing and self._may_try_failing():
             return self._behind_failing.popleft()
         return None
+
+    def _slots_of(self, queue: EndpointQueue[H]) -> int:
+        """Return how many deliveries of a queue may be in flight now. Whoever may not have another has one, whose end
+        brings the queue back.
+        """
+        free = SLOTS - self.in_flight - len(self._taken)
+        return min(queue.slots, max(free // FREE_PER_SLOT, 1))
 
     def _slots_taken(self, organization: int) -> int:
         taken = sum(key.organization == organization for key in self._taken)

@@ -131,6 +131,10 @@ class Health(msgspec.Struct, frozen=True, array_like=True):
     failing_since_ms: int | None = None
     """When the first of them began."""
     last_attempt_at_ms: int | None = None
+    owed: bool = False
+    """What waits is to be made due at the next success: an outage was not followed by one yet, or the service ended
+    meanwhile (decisions 17.7).
+    """
 
 
 class WebhookEvent(msgspec.Struct, frozen=True, array_like=True):

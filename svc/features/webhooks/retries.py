@@ -150,7 +150,7 @@ def after_attempt(
     if result.error in ("paused", "removed"):
         return health, None
     if verdict.status == "delivered":
-        return Health(last_attempt_at_ms=result.started_ms), "delivered"
+        return Health(last_attempt_at_ms=result.started_ms, owed=health.owed), "delivered"
     if kind != "auto":
         return msgspec.structs.replace(health, last_attempt_at_ms=result.started_ms), None
     since_ms = result.started_ms if health.failing_since_ms is None else health.failing_since_ms
@@ -160,6 +160,7 @@ def after_attempt(
         failing_since_ms=min(since_ms, result.started_ms),
         last_attempt_at_ms=result.started_ms,
     )
-    lasting = failed.failures >= FAILURES_TO_FAIL and result.started_ms - since_ms >= FAILING_AFTER_MS
+    is_outage = failed.failures >= FAILURES_TO_FAIL
+    lasting = is_outage and result.started_ms - since_ms >= FAILING_AFTER_MS
     broken = lasting or verdict.status == "failed" or result.response_code == GONE
-    return failed, "broken" if broken else None
+    return msgspec.structs.replace(failed, owed=health.owed or is_outage or broken), "broken" if broken else None

@@ -22,7 +22,7 @@ from svc.kernel.tenants.tables import (
     ORGANIZATIONS,
     SETTLEMENTS,
 )
-from svc.kernel.values.ids import is_organization_id
+from svc.kernel.values.ids import DAY_MS, first_id, is_organization_id, made_at_ms
 
 KEYS_AT_ONCE = 32
 """Keys that are asked for together."""
@@ -114,11 +114,14 @@ def newest_settlements(snapshot: Snapshot, number: int, limit: int) -> list[tupl
     return [(day, settled) for (_, day), settled in islice(rows, limit)]
 
 
-def newest_credits(snapshot: Snapshot, number: int, limit: int) -> list[LedgerEntry]:
-    """Return the last credits on the ledger, newest first; a negative one was taken back. Charges are not read."""
-    keys = snapshot.scan_keys_reverse(CREDITS, (number,), (number + 1,))
-    lines = (snapshot.get(LEDGER, *key) for key in islice(keys, limit))
-    return [line for line in lines if line is not None]
+def newest_credits(snapshot: Snapshot, number: int, from_day: int = 0) -> Iterator[tuple[int, LedgerEntry]]:
+    """Yield (UTC day since 1970 that it counts for, credit), newest first, down to those with ids of `from_day`; a
+    negative one was taken back. Charges are not read.
+    """
+    for _, raw_id in snapshot.scan_keys_reverse(CREDITS, (number, first_id(from_day * DAY_MS)), (number + 1,)):
+        line = snapshot.get(LEDGER, number, raw_id)
+        if line is not None:
+            yield made_at_ms(raw_id) // DAY_MS if line.day is None else line.day, line
 
 
 def newest_billing_changes(snapshot: Snapshot, number: int, limit: int) -> list[BillingChange]:

@@ -178,7 +178,11 @@ def _count(number: int | None) -> str | None:
 
 
 def _dollars(micros: int | None) -> str | None:
-    return None if micros is None else f"{'-' if micros < 0 else ''}${abs(micros) / MICROS_PER_USD:,.2f}"
+    """Return the exact amount, with two decimals or more."""
+    if micros is None:
+        return None
+    whole, rest = divmod(abs(micros), MICROS_PER_USD)
+    return f"{'-' if micros < 0 else ''}${whole:,}.{f'{rest:06}'.rstrip('0').ljust(2, '0')}"
 
 
 def _test(data: Data) -> _Said:

@@ -38,6 +38,7 @@ from svc.features.webhooks.records import (
     DeliveryKey,
     Endpoint,
     EventType,
+    Health,
     WebhookEnvironment,
     WebhookEvent,
     webhook_environment,
@@ -98,8 +99,8 @@ class AttemptOutcome(NamedTuple):
     """When the next one is due."""
     failing: bool
     """Whether the endpoint is to be sent to as one that fails."""
-    failing_since_ms: int | None = None
-    """When its first failed attempt in a row began; `None` where its last one succeeded."""
+    health: Health = Health()
+    """The endpoint's."""
 
 
 def enqueue(
@@ -226,7 +227,7 @@ def log_attempt(transaction: Transaction, made: AttemptRecord) -> AttemptOutcome
         known = health(transaction, queue)
         failing = endpoint is not None and is_failing(endpoint, known)
         due_ms = verdict.due_ms if logged.status == verdict.status else None
-        return AttemptOutcome(logged.status, due_ms, failing, known.failing_since_ms)
+        return AttemptOutcome(logged.status, due_ms, failing, known)
     delivery = transaction.get(DELIVERIES, *queue, key.event_id, key.kind_index)
     if endpoint is None or delivery is None or not delivery.is_open:
         status = "delivered" if verdict.status == "delivered" else "failed"
@@ -245,24 +246,26 @@ def log_attempt(transaction: Transaction, made: AttemptRecord) -> AttemptOutcome
     if key.kind != "auto":
         transaction.delete(MANUAL, *queue)
     _log(transaction, made, verdict.status)
-    before = health(transaction, queue)
-    if made.endpoint.url != endpoint.url:  # it was changed meanwhile: this says nothing of where deliveries go now
-        return AttemptOutcome(verdict.status, verdict.due_ms, is_failing(endpoint, before), before.failing_since_ms)
-    state, trigger = after_attempt(before, made.result, verdict, key.kind)
-    transaction.put(ENDPOINT_HEALTH, queue, state)
+    state, trigger = health(transaction, queue), None
+    if made.endpoint.url == endpoint.url:  # else this says nothing of where deliveries go now
+        state, trigger = after_attempt(state, made.result, verdict, key.kind)
+        transaction.put(ENDPOINT_HEALTH, queue, state)
     if trigger is not None and (status := ENDPOINT_TRANSITIONS[endpoint.status][trigger]) != endpoint.status:
         endpoint = msgspec.structs.replace(endpoint, status=status)
         transaction.put(ENDPOINTS, queue, endpoint)
-    return AttemptOutcome(verdict.status, verdict.due_ms, is_failing(endpoint, state), state.failing_since_ms)
+    return AttemptOutcome(verdict.status, verdict.due_ms, is_failing(endpoint, state), state)
 
 
 def make_due(transaction: Transaction, queue: EndpointKey, now_ms: int, limit: int) -> int:
     """Reschedule up to `limit` deliveries of an endpoint that accepts again, which are due later, to be due now (Unix
-    ms); return how many there were (decisions 17.7).
+    ms); return how many there were (decisions 17.7). With the last of them nothing is owed any more.
     """
     rows = [row for row, _ in islice(transaction.scan(DUE, *queue, start=(*queue, now_ms + 1)), limit)]
     for row in rows:
         _reschedule(transaction, queue, row, now_ms)
+    known = health(transaction, queue)
+    if known.owed and len(rows) < limit:
+        transaction.put(ENDPOINT_HEALTH, queue, msgspec.structs.replace(known, owed=False))
     return len(rows)
 
 
@@ -420,10 +423,8 @@ def recover_deliveries(transaction: Transaction, queue: EndpointKey, event_ids: 
 
     The automatic delivery itself is opened again, due at once, with all its nine attempts counted from 1: same id, same
     bytes. The log keeps what was tried before. What is in progress, was delivered, erased or is older than 30 days is
-    left alone, so that doing it twice queues nothing twice. Where the endpoint is paused they wait with the others.
-
-    A test or redelivery is not queued again: it was asked for and can be asked for again. But an event that a
-    redelivery has brought counts as delivered.
+    left alone, so that doing it twice queues nothing twice. Where the endpoint is paused they wait with the others. A
+    test or redelivery is not queued again, but an event that a redelivery has brought counts as delivered.
     """
     if not transaction.has(ENDPOINTS, *queue):
         return 0

@@ -153,8 +153,9 @@ def change_endpoint(
     for trigger in triggers:
         status = ENDPOINT_TRANSITIONS[status][trigger]
     if {"url_changed", "resumed"} & set(triggers):
-        last_ms = health(transaction, found.queue).last_attempt_at_ms
-        transaction.put(ENDPOINT_HEALTH, found.queue, Health(last_attempt_at_ms=last_ms))
+        before = health(transaction, found.queue)
+        fresh = Health(last_attempt_at_ms=before.last_attempt_at_ms, owed=before.owed)
+        transaction.put(ENDPOINT_HEALTH, found.queue, fresh)
     changed = msgspec.structs.replace(
         endpoint,
         url=endpoint.url if change.url is None else change.url,

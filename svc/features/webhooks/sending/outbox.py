@@ -127,6 +127,8 @@ class Outbox:
         self._unreadable: set[EndpointKey] = set()
         """Endpoints with a corrupt row: nothing is sent to them while this process lives. What came of an attempt could
         not be written down, and it would be made again and again."""
+        self._owed: set[EndpointKey] = set()
+        """Endpoints of which what waits is being made due."""
         self._commits_before = store.commits
         """Of this process's store, when the outbox began to run: once there are more, the disk takes commits."""
         self._polled_at_s = world.elapsed_s()  # the first poll has a minute too
@@ -183,6 +185,7 @@ class Outbox:
         """Deliver until cancelled. It starts from what is on disk, also when it is called again after a failure."""
         self._queues = DeliveryScheduler()
         self._ended_attempts = Mailbox[EndedAttempt](BATCH)
+        self._owed = set()
         self._commits_before = self._store.commits
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._write_down, nursery)
@@ -368,20 +371,17 @@ class Outbox:
         """Commit ended attempts in groups: while one is written, the next attempts to end gather for another."""
         while True:
             batch = await self._gathered()
-            outcomes = await write(
-                self._store,
-                [
-                    Write(partial(log_attempt, made=record), record.queue.organization, lease=lease)
-                    for record, lease in batch
-                ],
-                self._partitions.drop,
-            )
+            jobs = [
+                Write(partial(log_attempt, made=made), made.queue.organization, lease=lease) for made, lease in batch
+            ]
+            outcomes = await write(self._store, jobs, self._partitions.drop)
             for (record, _), outcome in zip(batch, outcomes, strict=True):
                 if isinstance(outcome, CorruptionError):
                     self._set_aside(record.queue, outcome)
                 if isinstance(outcome, LeaseLostError | CorruptionError):
                     self._abandon(record.queue, record.key)
                 elif self._ended(record, outcome):
+                    self._owed.add(record.queue)
                     nursery.start_soon(self._send_waiting, record.queue)
             self._note_end()
 
@@ -417,11 +417,12 @@ class Outbox:
             self._queues.remove(record.queue)
         elif outcome.due_ms is not None:
             self._queues.offer(record.queue, outcome.due_ms)
-        return was_failing and record.result.error is None
+        return record.result.error is None and (was_failing or outcome.health.owed) and record.queue not in self._owed
 
     async def _send_waiting(self, queue: EndpointKey) -> None:
         """Send at once whatever waits for an endpoint that accepts again (decisions 17.7)."""
         await make_all_due(self._store, self._partitions, queue, self._clock.now_ms())
+        self._owed.discard(queue)
         self.wake((queue,))
 
     def _abandon(self, key: EndpointKey, delivery: DeliveryKey) -> None:
@@ -432,9 +433,9 @@ class Outbox:
         self._note_end()
 
     def _learn(self, queue: _Queue, record: AttemptRecord, outcome: AttemptOutcome) -> None:
-        was_failing, now_ms, since_ms = queue.failing, self._clock.now_ms(), outcome.failing_since_ms
+        was_failing, now_ms, since_ms = queue.failing, self._clock.now_ms(), outcome.health.failing_since_ms
         adjust_concurrency(queue, record.result, now_ms, failing=outcome.failing, failing_since_ms=since_ms)
-        if was_failing != outcome.failing:
+        if was_failing != outcome.failing and outcome.failing == (record.result.error is not None):
             log.info("endpoint failing" if outcome.failing else "endpoint recovered", endpoint=record.endpoint.id)
 
     async def _sweep(self) -> None:

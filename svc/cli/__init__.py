@@ -7,6 +7,7 @@ A command is imported when it is asked for: `svc --help` and `svc --version` loa
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Callable, Generator, Iterator, MutableMapping
@@ -173,10 +174,12 @@ def main() -> None:
     the output has left, the program ends quietly with status 1.
     """
     fill_standard_streams()
+    _speak_utf8()
     # structlog and ua_parser would import these where they are installed, a fifth of a start, and never use them here.
     for unused in ("rich", "yaml"):
         sys.modules.setdefault(unused, cast("ModuleType", None))
     try:
+        _refuse_what_is_no_text()
         with _without_groups():
             program(prog_name="svc", standalone_mode=False, obj=_log_to_standard_error)
             sys.stdout.flush()
@@ -242,6 +245,31 @@ def _open_null(descriptor: int) -> None:
 
 def _stream(descriptor: int, mode: str) -> TextIO:
     return cast("TextIO", os.fdopen(descriptor, mode, encoding="utf-8", errors="backslashreplace", closefd=False))
+
+
+def _speak_utf8() -> None:
+    """Print in UTF-8 whatever the locale says: JSON has no other encoding, and a name of a customer that a locale has
+    no characters for would end a command behind its change.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+def _refuse_what_is_no_text() -> None:
+    """Raise a usage error for an argument or a variable with bytes that are no characters in the locale."""
+    for argument in sys.argv[1:]:
+        if not _is_text(argument):
+            shown = os.fsencode(argument).decode(errors="backslashreplace")
+            raise click.UsageError(f"{shown} is not UTF-8 text: check the encoding of the terminal or script")
+    for name, value in os.environ.items():
+        if name.startswith(("SVC_", "WEBHOOK_SECRET")) and not _is_text(value):
+            raise click.UsageError(f"the variable {name} is not UTF-8 text")
+
+
+def _is_text(given: str) -> bool:
+    """Return whether it is without the surrogates in whose form Python gives bytes that are no characters."""
+    return not any("\udc80" <= character <= "\udcff" for character in given)
 
 
 def _unusable(error: OSError) -> str:

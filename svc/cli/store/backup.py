@@ -29,6 +29,7 @@ from svc.kernel.store import operations
 from svc.kernel.store.directory import refuse_without_data
 from svc.kernel.store.engine import UnavailableError
 from svc.kernel.store.files import durable_files as files
+from svc.kernel.store.files.ending import ended_by_signals
 from svc.kernel.store.reading import read_only
 from svc.kernel.store.schema.operation_log import TIMELINE_BYTES
 from svc.kernel.store.steps import QUIET, Steps
@@ -265,7 +266,7 @@ def restore(
     config, world = settings(), World.real()
     if not source.is_dir():
         raise CommandError(f"{source} is not a folder of backups; name one that `svc backup` wrote to")
-    with progress() as steps:
+    with ended_by_signals(), progress() as steps:
         restored = restore_store(
             source,
             directory,

@@ -240,6 +240,14 @@ def test_every_kind_of_key_is_issued(run: Run, kind: str, mark: str):
     assert key.get("allowed_origins") == (["https://shop.example"] if kind == "public" else None)
 
 
+@pytest.mark.parametrize("name", [" ", 201 * "n"])
+def test_a_name_of_a_key_that_the_api_does_not_take_is_refused(run: Run, name: str):
+    org = run("org", "create", "Shop", "--json").json["organization_id"]
+    run("key", "issue", org, "--kind", "management", "--name", name).assert_refused("--name has 1 to 200 characters")
+    assert run("key", "list", org, "--json").json["keys"] == []
+    assert run("key", "issue", org, "--kind", "management", "--name", 200 * "n").status == 0
+
+
 def test_a_management_key_has_the_requested_role(run: Run):
     """Interface 5, decisions 10."""
     org = organization(run)

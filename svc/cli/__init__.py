@@ -1,12 +1,13 @@
 """The program `svc`. Output for people by default, one JSON object with `--json`.
 
-Exit status: 0 done, 1 refused with one clear line, 2 usage (decisions 10).
+Exit status: 0 done, 1 refused with one clear line, 2 usage (decisions 10), 3 done and its output lost.
 
 A command is imported when it is asked for: `svc --help` and `svc --version` load nothing of the service.
 """
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
@@ -14,13 +15,13 @@ from collections.abc import Callable, Generator, Iterator, MutableMapping
 from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
-from typing import NamedTuple, NoReturn, TextIO, cast
+from typing import Any, NamedTuple, NoReturn, TextIO, cast
 
 import click
 from click.shell_completion import CompletionItem
 
 import svc
-from svc.command.help import clearer, examples
+from svc.command.help import CHANGED, clearer, examples
 from svc.features.registry import FEATURES
 from svc.kernel.values.errors import NO_SPACE, OperatorError
 
@@ -126,6 +127,22 @@ class LazyCommands(MutableMapping[str, click.Command]):
         return len(COMMANDS)
 
 
+class OutputLostError(OperatorError):
+    """What a command should change is changed, and what it should print is lost: who takes that for a refusal and
+    tries again gives credit twice, or issues a second key.
+    """
+
+    exit_status = 3
+
+    @property
+    def line(self) -> str:
+        """See `OperatorError`."""
+        return f"the change is made, but its output is lost ({self}): do not repeat it; `svc audit` shows it"
+
+
+_OUTPUT_LOST = (*NO_SPACE, errno.EPIPE, errno.EIO)
+
+
 class Program(click.Group):
     """The group `svc`. Its help comes from `COMMANDS`, so that none of the commands is imported for it."""
 
@@ -135,6 +152,16 @@ class Program(click.Group):
         for section, commands in SECTIONS.items():
             with formatter.section(section):
                 formatter.write_dl([(name.ljust(width), command.summary) for name, command in commands.items()])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command to the last byte of its output. Raises `OutputLostError`."""
+        try:
+            super().invoke(ctx)
+            sys.stdout.flush()
+        except OSError as error:
+            if ctx.meta.get(CHANGED) and error.filename is None and error.errno in _OUTPUT_LOST:
+                raise OutputLostError(error.strerror) from error
+            raise
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Return the commands and options that begin so, without importing a command."""
@@ -170,8 +197,8 @@ def program(begin: Callable[[], None] | None) -> None:
 
 def main() -> None:
     """Run the program. Logs go to standard error; an `OperatorError` becomes one line and its exit status, a file or
-    folder that cannot be used one line and status 1, wrong usage status 2, Ctrl-C 130 (decisions 10). If the reader of
-    the output has left, the program ends quietly with status 1.
+    folder that cannot be used one line and status 1, wrong usage status 2, Ctrl-C 130 (decisions 10), a change whose
+    output is lost 3. If the reader of the output has left, the program ends quietly with status 1.
     """
     fill_standard_streams()
     _speak_utf8()
@@ -193,6 +220,8 @@ def main() -> None:
     except click.ClickException as error:
         _fail(error.message, error.exit_code)
     except OperatorError as error:
+        if isinstance(error, OutputLostError):
+            _discard_output()
         _fail(error.line, error.exit_status)
     except BrokenPipeError:
         _end_quietly()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ def hanging_in(module: str, name: str) -> str:
 
 
 @contextmanager
-def hanging(folder: Path, *arguments: object, before: str = "") -> Iterator[subprocess.Popen[str]]:
+def hanging(folder: Path, *arguments: object, before: str = "") -> Generator[subprocess.Popen[str]]:
     """A command that hangs with its temporary files in `folder`."""
     quiet: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     env = {**ENVIRONMENT, "TMPDIR": str(folder)}

@@ -246,7 +246,13 @@ def _unfollow(directory: Path, *, as_json: bool) -> None:
     )
 )
 @click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
-@click.option("--to", "to_ms", type=TimestampType(), metavar="T", help="Restore the store as of this time; RFC 3339.")
+@click.option(
+    "--to",
+    "to_ms",
+    type=TimestampType(),
+    metavar="T",
+    help="Restore the store as of this time: RFC 3339, or how long ago: 2h.",
+)
 @click.option(
     "--accept-loss", is_flag=True, help="Create it even if the backup ends before T, or before the last copied moment."
 )

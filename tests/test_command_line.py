@@ -279,6 +279,30 @@ def test_a_change_whose_output_is_lost_is_no_refusal_that_a_script_would_repeat(
     assert run_json("org", "show", organization, "--data", str(tmp_path))["balance_usd"] == "50"
 
 
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (("org", "credit", "ORG", "--usd", "-1"), 3),
+        (("org", "show", "nobody"), 1),
+        (("config", "check"), 0),
+        (("org", "nothing"), 2),
+    ],
+)
+def test_the_exit_status_holds_where_standard_error_is_a_file_on_a_full_disk(
+    tmp_path: Path, words: tuple[str, ...], status: int
+):
+    organization = run_json("org", "create", "shop", "--data", str(tmp_path))["organization_id"]
+    with Path("/dev/full").open("w") as full:
+        ran = subprocess.run(
+            [*PROGRAM, *(organization if word == "ORG" else word for word in words)],
+            stdout=subprocess.DEVNULL,
+            stderr=full,
+            env={**ENVIRONMENT, "SVC_DATA": str(tmp_path)},
+            check=False,
+        )
+    assert ran.returncode == status
+
+
 def test_output_to_a_full_disk_is_one_line_and_status_1():
     with Path("/dev/full").open("w") as full:
         told = subprocess.run(

@@ -13,6 +13,7 @@ import os
 import sys
 from collections.abc import Callable, Generator, Iterator, MutableMapping
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from types import ModuleType
 from typing import Any, NamedTuple, NoReturn, TextIO, cast
@@ -213,7 +214,7 @@ def main() -> None:
     except click.exceptions.Exit as done:
         sys.exit(done.exit_code)
     except click.UsageError as error:
-        clearer(error).show()
+        _say(clearer(error).show)
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)
@@ -221,7 +222,7 @@ def main() -> None:
         _fail(error.message, error.exit_code)
     except OperatorError as error:
         if isinstance(error, OutputLostError):
-            _discard_output()
+            _discard(sys.stdout)
         _fail(error.line, error.exit_status)
     except BrokenPipeError:
         _end_quietly()
@@ -306,7 +307,7 @@ def _unusable(error: OSError) -> str:
     if error.filename is None:
         if error.errno not in NO_SPACE:
             raise error
-        _discard_output()
+        _discard(sys.stdout)
         return f"cannot write: {error.strerror}; free some space, or write the output elsewhere"
     line = f"cannot use {os.fsdecode(error.filename)}: {error.strerror}"
     if isinstance(error, PermissionError):
@@ -318,17 +319,25 @@ def _end_quietly() -> NoReturn:
     """Exit because the reader of the output has left, as `| head` does. The status is the one with which click ends
     when a command writes to it.
     """
-    _discard_output()
+    _discard(sys.stdout)
     sys.exit(1)
 
 
-def _discard_output() -> None:
-    """Discard buffered output: the interpreter would fail to write it once more when it ends."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _discard(stream: TextIO) -> None:
+    """Discard what is buffered: the interpreter would fail to write it once more when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _say(say: Callable[[], object]) -> None:
+    """Say on standard error why the program ends. The exit status is the same where that is a log on a full disk."""
+    try:
+        say()
+    except OSError:
+        _discard(sys.stderr)
 
 
 def _fail(line: str, status: int) -> NoReturn:
-    click.echo(f"svc: {line}", err=True)
+    _say(partial(click.echo, f"svc: {line}", err=True))
     sys.exit(status)
 
 

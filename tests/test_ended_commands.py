@@ -29,7 +29,9 @@ def hanging_in(module: str, name: str) -> str:
 
 
 @contextmanager
-def hanging(folder: Path, *arguments: object, before: str = "") -> Generator[subprocess.Popen[str]]:
+def hanging(
+    folder: Path, *arguments: object, before: str = "", makes: str = "*/store/data.mdb"
+) -> Generator[subprocess.Popen[str]]:
     """A command that hangs with its temporary files in `folder`."""
     quiet: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     env = {**ENVIRONMENT, "TMPDIR": str(folder)}
@@ -38,7 +40,7 @@ def hanging(folder: Path, *arguments: object, before: str = "") -> Generator[sub
         process.stdin.write('{"signals": {}}\n')  # a replay waits for a second line
         process.stdin.flush()
         try:
-            until(lambda: [*folder.glob("*/store/data.mdb")])
+            until(lambda: [*folder.glob(makes)])
             time.sleep(0.1)  # from its file to the place where it hangs
             yield process
         finally:
@@ -52,10 +54,12 @@ def until(reached: Callable[[], Any], limit_s: float = 30) -> None:
         time.sleep(0.01)
 
 
-def assert_removed(process: subprocess.Popen[str], number: signal.Signals, folder: Path) -> None:
+def assert_removed(
+    process: subprocess.Popen[str], number: signal.Signals, folder: Path, stays: frozenset[str] = frozenset()
+) -> None:
     process.send_signal(number)
     assert process.wait(timeout=30) == (130 if number is signal.SIGINT else -number)
-    assert [*folder.iterdir()] == []
+    assert {each.name for each in folder.iterdir()} == stays
     assert process.stderr is not None
     assert "Traceback" not in process.stderr.read()
 
@@ -93,6 +97,17 @@ def test_an_ended_restore_can_be_begun_again(tmp_path: Path, folder: Path, numbe
     with hanging(folder, *words, before=hanging_in("svc.features.backup.restore", "_verify")) as process:
         assert_removed(process, number, folder)
     assert run_json(*map(str, words))["lost_s"] == 0
+
+
+@pytest.mark.parametrize("number", ENDING)
+def test_an_ended_compaction_leaves_no_copy_of_the_store(tmp_path: Path, number: signal.Signals):
+    run("org", "create", "shop", "--data", str(tmp_path))
+    store, slow = tmp_path / "store", hanging_in("svc.features.upgrade.compact", "_verify")
+    stays = frozenset(each.name for each in store.iterdir())
+    words = ("store", "compact", "--data", tmp_path)
+    with hanging(store, *words, before=slow, makes=".compact.partial/data.mdb") as process:
+        assert_removed(process, number, store, stays)
+    assert run_json("check", "--data", str(tmp_path))["ok"]
 
 
 def test_a_command_in_the_background_of_a_shell_ends_too(folder: Path):

@@ -273,7 +273,8 @@ def test_a_change_whose_output_is_lost_is_no_refusal_that_a_script_would_repeat(
             lost = ran(output, *credit)
             assert lost.returncode == 3
             assert lost.stderr == (
-                f"svc: the change is made, but its output is lost ({reason}): do not repeat it; `svc audit` shows it\n"
+                f"svc: the change is made, but not all of its output could be written ({reason}): do not repeat it; "
+                "`svc audit` shows it\n"
             )
             assert ran(output, "org", "show", organization, "--data", str(tmp_path)).returncode == 1
     assert run_json("org", "show", organization, "--data", str(tmp_path))["balance_usd"] == "50"

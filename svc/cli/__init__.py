@@ -138,7 +138,10 @@ class OutputLostError(OperatorError):
     @property
     def line(self) -> str:
         """See `OperatorError`."""
-        return f"the change is made, but its output is lost ({self}): do not repeat it; `svc audit` shows it"
+        return (
+            f"the change is made, but not all of its output could be written ({self}): do not repeat it; "
+            "`svc audit` shows it"
+        )
 
 
 _OUTPUT_LOST = (*NO_SPACE, errno.EPIPE, errno.EIO)

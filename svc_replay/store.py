@@ -29,6 +29,7 @@ from svc.identify.velocity.counts import KINDS
 from svc.kernel.config import Config
 from svc.kernel.store.directory import Opened, open_directory
 from svc.kernel.store.files import durable_files as files
+from svc.kernel.store.files.ending import ended_by_signals
 from svc.kernel.store.files.serve_lock import sole_process
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.values.fields import Platform
@@ -217,7 +218,7 @@ def opened_for_replay(directory: Path | None, config: Config) -> Generator[tuple
             yield found, world, clock
         return
     world = World(lambda: clock.now_ms, _reproducible(), _inline, elapsed_s=clock.elapsed_s)
-    with tempfile.TemporaryDirectory(prefix="svc-replay-") as temporary:
+    with ended_by_signals(), tempfile.TemporaryDirectory(prefix="svc-replay-") as temporary:
         found = open_directory(Path(temporary), world.run_sync, world.entropy, durable=False)
         try:
             yield found, world, clock

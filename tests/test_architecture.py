@@ -58,7 +58,6 @@ ONLY_IN = {
     "ua_parser": ("svc/identify/useragent",),
     "cel_expr_python": ("svc/features/rules/language/language.py",),
     "re2": ("svc/features/rules/language/literals.py",),
-    "crawleruseragents": ("svc/identify/useragent",),
     "tzdata": ("svc/identify/network/timezones.py",),
     "argon2": ("svc/features/members/sign_in/passwords.py",),
     "zxcvbn": ("svc/features/members/sign_in/passwords.py",),
@@ -142,7 +141,6 @@ DOMAIN_MAY_IMPORT = {
     "re2",
     "zxcvbn",
     "ua_parser",
-    "crawleruseragents",
     "svc",
 }
 

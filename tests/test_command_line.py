@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -254,6 +255,53 @@ def test_serve_rejects_a_corrupt_store_with_what_to_do(tmp_path: Path):
         refused = run(*command, "--data", str(data), status=1)
         assert refused.stderr.startswith("svc: corrupt: ")
         assert "svc restore" in refused.stderr
+
+
+def test_a_change_whose_output_is_lost_is_no_refusal_that_a_script_would_repeat(tmp_path: Path):
+    """A refusal is status 1, and who tries again after one gives no credit twice (docs/adr/0255)."""
+    organization = run_json("org", "create", "shop", "--data", str(tmp_path))["organization_id"]
+    credit = ("org", "credit", organization, "--usd", "25", "--json", "--data", str(tmp_path))
+    read, nobody_reads = os.pipe()
+    os.close(read)
+
+    def ran(output: IO[str], *arguments: str) -> subprocess.CompletedProcess[str]:
+        words = [*PROGRAM, *arguments]
+        return subprocess.run(words, stdout=output, stderr=subprocess.PIPE, env=ENVIRONMENT, text=True, check=False)
+
+    with Path("/dev/full").open("w") as full, os.fdopen(nobody_reads, "w") as closed:
+        for output, reason in ((full, "No space left on device"), (closed, "Broken pipe")):
+            lost = ran(output, *credit)
+            assert lost.returncode == 3
+            assert lost.stderr == (
+                f"svc: the change is made, but not all of its output could be written ({reason}): do not repeat it; "
+                "`svc audit` shows it\n"
+            )
+            assert ran(output, "org", "show", organization, "--data", str(tmp_path)).returncode == 1
+    assert run_json("org", "show", organization, "--data", str(tmp_path))["balance_usd"] == "50"
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (("org", "credit", "ORG", "--usd", "-1"), 3),
+        (("org", "show", "nobody"), 1),
+        (("config", "check"), 0),
+        (("org", "nothing"), 2),
+    ],
+)
+def test_the_exit_status_holds_where_standard_error_is_a_file_on_a_full_disk(
+    tmp_path: Path, words: tuple[str, ...], status: int
+):
+    organization = run_json("org", "create", "shop", "--data", str(tmp_path))["organization_id"]
+    with Path("/dev/full").open("w") as full:
+        ran = subprocess.run(
+            [*PROGRAM, *(organization if word == "ORG" else word for word in words)],
+            stdout=subprocess.DEVNULL,
+            stderr=full,
+            env={**ENVIRONMENT, "SVC_DATA": str(tmp_path)},
+            check=False,
+        )
+    assert ran.returncode == status
 
 
 def test_output_to_a_full_disk_is_one_line_and_status_1():

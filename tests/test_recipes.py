@@ -160,7 +160,7 @@ class Recipe(NamedTuple):
         lines = [line.removeprefix("$ ") for line in self.text.replace("\\\n", " ").splitlines()]
         if self.kind == "console":
             lines = [line.removeprefix("$ ") for line in self.text.splitlines() if line.startswith("$ ")]
-        return all(re.match(r"\s*(?:#|$|svc )", line) for line in lines)
+        return all(re.match(r"\s*(?:#|$|(?:[A-Z_]+=\S+ )?svc )", line) for line in lines)
 
 
 def recipes_of(page: str, text: str) -> list[Recipe]:

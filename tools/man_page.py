@@ -31,6 +31,7 @@ STATUS = {
     "1": "Refused, or failed: one line on standard error says why. `svc check`, `svc doctor` and `svc config check` "
     "end so when they found a problem.",
     "2": "The command line is wrong, or `svc serve` found an empty data directory.",
+    "3": "The change is made, but its output could not be written. Do not repeat the command: `svc audit` shows it.",
     "130": "Interrupted by Ctrl-C.",
 }
 VARIABLES = {

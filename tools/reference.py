@@ -243,10 +243,11 @@ _COMMANDS = """\
 
 This page is generated from the help of each command (`make reference`).
 
-Commands print text, or one JSON object with `--json`. The exit status is 0 for success, 1 for a refusal with one line
-that gives the reason, and 2 for a mistake in the command line. Commands that take `--data` also work while the service
-runs, which applies changes from its next request. Commands that destroy something ask for confirmation, and need
-`--yes` if standard input is not a terminal.
+Commands print text, or one JSON object with `--json`, in UTF-8. The exit status is 0 for success, 1 for a refusal with
+one line that gives the reason, 2 for a mistake in the command line, and 3 if a change is made but its output could not
+be written: do not repeat the command then, `svc audit` shows the change. Commands that take `--data` also work while
+the service runs, which applies changes from its next request. Commands that destroy something ask for confirmation, and
+need `--yes` if standard input is not a terminal.
 
 `--help` after any command shows its entry here, `svc --version` the version, and `svc completion bash` (or `zsh`,
 `fish`) a completion script. Colors appear on terminals only, unless `NO_COLOR` is set.

@@ -1,25 +1,28 @@
 """The program `svc`. Output for people by default, one JSON object with `--json`.
 
-Exit status: 0 done, 1 refused with one clear line, 2 usage (decisions 10).
+Exit status: 0 done, 1 refused with one clear line, 2 usage (decisions 10), 3 done and its output lost.
 
 A command is imported when it is asked for: `svc --help` and `svc --version` load nothing of the service.
 """
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import sys
 from collections.abc import Callable, Generator, Iterator, MutableMapping
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from types import ModuleType
-from typing import NamedTuple, NoReturn, TextIO, cast
+from typing import Any, NamedTuple, NoReturn, TextIO, cast
 
 import click
 from click.shell_completion import CompletionItem
 
 import svc
-from svc.command.help import clearer, examples
+from svc.command.help import CHANGED, clearer, examples
 from svc.features.registry import FEATURES
 from svc.kernel.values.errors import NO_SPACE, OperatorError
 
@@ -125,6 +128,25 @@ class LazyCommands(MutableMapping[str, click.Command]):
         return len(COMMANDS)
 
 
+class OutputLostError(OperatorError):
+    """What a command should change is changed, and what it should print is lost: who takes that for a refusal and
+    tries again gives credit twice, or issues a second key.
+    """
+
+    exit_status = 3
+
+    @property
+    def line(self) -> str:
+        """See `OperatorError`."""
+        return (
+            f"the change is made, but not all of its output could be written ({self}): do not repeat it; "
+            "`svc audit` shows it"
+        )
+
+
+_OUTPUT_LOST = (*NO_SPACE, errno.EPIPE, errno.EIO)
+
+
 class Program(click.Group):
     """The group `svc`. Its help comes from `COMMANDS`, so that none of the commands is imported for it."""
 
@@ -134,6 +156,16 @@ class Program(click.Group):
         for section, commands in SECTIONS.items():
             with formatter.section(section):
                 formatter.write_dl([(name.ljust(width), command.summary) for name, command in commands.items()])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command to the last byte of its output. Raises `OutputLostError`."""
+        try:
+            super().invoke(ctx)
+            sys.stdout.flush()
+        except OSError as error:
+            if ctx.meta.get(CHANGED) and error.filename is None and error.errno in _OUTPUT_LOST:
+                raise OutputLostError(error.strerror) from error
+            raise
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Return the commands and options that begin so, without importing a command."""
@@ -169,27 +201,31 @@ def program(begin: Callable[[], None] | None) -> None:
 
 def main() -> None:
     """Run the program. Logs go to standard error; an `OperatorError` becomes one line and its exit status, a file or
-    folder that cannot be used one line and status 1, wrong usage status 2, Ctrl-C 130 (decisions 10). If the reader of
-    the output has left, the program ends quietly with status 1.
+    folder that cannot be used one line and status 1, wrong usage status 2, Ctrl-C 130 (decisions 10), a change whose
+    output is lost 3. If the reader of the output has left, the program ends quietly with status 1.
     """
     fill_standard_streams()
+    _speak_utf8()
     # structlog and ua_parser would import these where they are installed, a fifth of a start, and never use them here.
     for unused in ("rich", "yaml"):
         sys.modules.setdefault(unused, cast("ModuleType", None))
     try:
+        _refuse_what_is_no_text()
         with _without_groups():
             program(prog_name="svc", standalone_mode=False, obj=_log_to_standard_error)
             sys.stdout.flush()
     except click.exceptions.Exit as done:
         sys.exit(done.exit_code)
     except click.UsageError as error:
-        clearer(error).show()
+        _say(clearer(error).show)
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)
     except click.ClickException as error:
         _fail(error.message, error.exit_code)
     except OperatorError as error:
+        if isinstance(error, OutputLostError):
+            _discard(sys.stdout)
         _fail(error.line, error.exit_status)
     except BrokenPipeError:
         _end_quietly()
@@ -244,12 +280,37 @@ def _stream(descriptor: int, mode: str) -> TextIO:
     return cast("TextIO", os.fdopen(descriptor, mode, encoding="utf-8", errors="backslashreplace", closefd=False))
 
 
+def _speak_utf8() -> None:
+    """Print in UTF-8 whatever the locale says: JSON has no other encoding, and a name of a customer that a locale has
+    no characters for would end a command behind its change.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+def _refuse_what_is_no_text() -> None:
+    """Raise a usage error for an argument or a variable with bytes that are no characters in the locale."""
+    for argument in sys.argv[1:]:
+        if not _is_text(argument):
+            shown = os.fsencode(argument).decode(errors="backslashreplace")
+            raise click.UsageError(f"{shown} is not UTF-8 text: check the encoding of the terminal or script")
+    for name, value in os.environ.items():
+        if name.startswith(("SVC_", "WEBHOOK_SECRET")) and not _is_text(value):
+            raise click.UsageError(f"the variable {name} is not UTF-8 text")
+
+
+def _is_text(given: str) -> bool:
+    """Return whether it is without the surrogates in whose form Python gives bytes that are no characters."""
+    return not any("\udc80" <= character <= "\udcff" for character in given)
+
+
 def _unusable(error: OSError) -> str:
     """Return the line for a file that cannot be used, or for an output without space. Raise any other error."""
     if error.filename is None:
         if error.errno not in NO_SPACE:
             raise error
-        _discard_output()
+        _discard(sys.stdout)
         return f"cannot write: {error.strerror}; free some space, or write the output elsewhere"
     line = f"cannot use {os.fsdecode(error.filename)}: {error.strerror}"
     if isinstance(error, PermissionError):
@@ -261,17 +322,25 @@ def _end_quietly() -> NoReturn:
     """Exit because the reader of the output has left, as `| head` does. The status is the one with which click ends
     when a command writes to it.
     """
-    _discard_output()
+    _discard(sys.stdout)
     sys.exit(1)
 
 
-def _discard_output() -> None:
-    """Discard buffered output: the interpreter would fail to write it once more when it ends."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _discard(stream: TextIO) -> None:
+    """Discard what is buffered: the interpreter would fail to write it once more when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _say(say: Callable[[], object]) -> None:
+    """Say on standard error why the program ends. The exit status is the same where that is a log on a full disk."""
+    try:
+        say()
+    except OSError:
+        _discard(sys.stderr)
 
 
 def _fail(line: str, status: int) -> NoReturn:
-    click.echo(f"svc: {line}", err=True)
+    _say(partial(click.echo, f"svc: {line}", err=True))
     sys.exit(status)
 
 

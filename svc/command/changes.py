@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
+from svc.command.help import CHANGED, OPENED
 from svc.kernel.access.audit import Actor, Audited, AuditRecord, asked
 from svc.kernel.access.jobs import audited
 from svc.kernel.store.directory import Opened
@@ -67,6 +68,9 @@ def apply(found: Opened, job: Callable[[Transaction], T]) -> T:
     the job raises. The service, where one runs on the directory, and nodes that serve the database act on it at once.
     """
     outcome = found.store.write_one_now(job, may_use_reserve=True)
+    context = click.get_current_context(silent=True)
+    if context is not None and context.meta.get(OPENED) is found:
+        context.meta[CHANGED] = True
     if found.database is not None:
         from svc.workers.nodes import announce_to_nodes  # noqa: PLC0415  commands on a directory start faster without
 

@@ -10,6 +10,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+import click
+
+from svc.command.help import OPENED
 from svc.command.output import CommandError, settings
 from svc.kernel.config import Config
 from svc.kernel.store.directory import Opened, open_directory, refuse_without_data
@@ -91,6 +94,9 @@ def opened(directory: Path, *, create: bool = False) -> Generator[Opened]:
     none yet.
     """
     with opened_directory(directory, settings(), World.real(), create=create) as found:
+        context = click.get_current_context(silent=True)
+        if context is not None:
+            context.meta[OPENED] = found
         yield found
 
 

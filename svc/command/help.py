@@ -41,6 +41,10 @@ COMMANDS: dict[str, str] = {
 """What commands of other programs are called here."""
 
 
+OPENED, CHANGED = "svc.command.opened", "svc.command.changed"
+"""In the `meta` of a context: the data directory that its command is about, and whether it has committed something."""
+
+
 class CommandGroup(click.Group):
     """A group whose help has the first sentence of each command, on several lines where it is long."""
 

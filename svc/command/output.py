@@ -4,8 +4,10 @@ programs.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import select
 import sys
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -256,6 +258,16 @@ def standard_output() -> Callable[[bytes], Any]:
     if not sys.stdout.isatty():
         return out.write
     return lambda content: out.write(terminal_safe_json(content.decode()).encode())
+
+
+def refuse_without_reader() -> None:
+    """Raise `BrokenPipeError` if the reader of standard output has left, as `| head -1` does: a command that waits for
+    something to print would else go on until there is something.
+    """
+    output = select.poll()
+    output.register(1, 0)  # what is said of a descriptor without being asked for: errors
+    if output.poll(0):
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
 
 def readable(value: Any) -> str:

@@ -108,7 +108,7 @@ def test_credit_is_granted_and_withdrawn(run: Run):
     assert run("check", "--json").json["ok"] is True
 
 
-@pytest.mark.parametrize("amount", ["", "much", "1e999", "nan", "inf", "0.0000001"])
+@pytest.mark.parametrize("amount", ["", "much", "1e999", "1e999999", "nan", "snan", "inf", "0.0000001", "1e-999999999"])
 def test_an_invalid_amount_is_a_usage_error(run: Run, amount: str):
     """Decisions 10: exit status 2, and nothing changed."""
     org = organization(run)
@@ -238,6 +238,14 @@ def test_every_kind_of_key_is_issued(run: Run, kind: str, mark: str):
     assert key.get("role") == ("admin" if kind == "management" else None)
     assert key.get("platforms") == (["web"] if kind == "public" else None)
     assert key.get("allowed_origins") == (["https://shop.example"] if kind == "public" else None)
+
+
+@pytest.mark.parametrize("name", [" ", 201 * "n"])
+def test_a_name_of_a_key_that_the_api_does_not_take_is_refused(run: Run, name: str):
+    org = run("org", "create", "Shop", "--json").json["organization_id"]
+    run("key", "issue", org, "--kind", "management", "--name", name).assert_refused("--name has 1 to 200 characters")
+    assert run("key", "list", org, "--json").json["keys"] == []
+    assert run("key", "issue", org, "--kind", "management", "--name", 200 * "n").status == 0
 
 
 def test_a_management_key_has_the_requested_role(run: Run):

@@ -63,6 +63,8 @@ def test_unused_links_take_only_their_part_of_the_key_limit(run: Run, shop: str)
         (("--minutes", "0"), 2, "--minutes"),
         (("--minutes", "1441"), 2, "--minutes"),
         (("--role", "owner"), 2, "--role"),
+        (("--name", " "), 1, "--name has 1 to 200 characters"),
+        (("--name", 201 * "n"), 1, "--name has 1 to 200 characters"),
     ],
 )
 def test_an_unusable_link_is_not_created(run: Run, shop: str, arguments: tuple[str, ...], status: int, told: str):

@@ -39,7 +39,7 @@ from tests.spec.responses import BROWSER, DRIVEN, PROGRAM, TOO_LITTLE, visit
 from tests.spec.test_erasure import marked, tell_later
 from tests.support.live import Live, live_service, opened, options_of, report
 from tests.support.process import PROGRAM as SVC
-from tests.support.process import finish
+from tests.support.process import finish, start
 
 pytestmark = pytest.mark.slow
 
@@ -368,6 +368,20 @@ async def test_tail_prints_new_events_and_ends_cleanly_with_ctrl_c(tmp_path: Pat
             assert await process.stderr.receive_some() == b""
         finally:
             process.kill()
+
+
+@pytest.mark.parametrize("feed", [(), ("--changes",), ("--cursor-file", "cursor")])
+def test_tail_ends_when_its_reader_has_left_and_nothing_comes(kept: Shop, tmp_path: Path, feed: tuple[str, ...]):
+    """`svc events tail ORG --json | head -1` waits for one event, and not for a second."""
+    words = ["events", "tail", kept.organization, "--since", "0s", "--json", *options_of(kept.directory)]
+    with start(*words, *feed, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path) as process:
+        assert process.stdout is not None
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(timeout=1.5)
+        process.stdout.close()
+        assert process.wait(timeout=30) == 1
+        assert process.stderr is not None
+        assert "Traceback" not in process.stderr.read()
 
 
 async def one_line(stream: trio.abc.ReceiveStream) -> dict[str, Any]:

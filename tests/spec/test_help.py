@@ -129,6 +129,33 @@ def test_every_command_has_valid_examples(path: str, tmp_path: Path, monkeypatch
             pass
 
 
+@pytest.mark.parametrize("path", LEAVES)
+def test_no_example_has_a_secret_among_its_arguments(path: str):
+    """Every user of the machine can read arguments, and shells and schedulers log them."""
+    for example in shown(LEAVES[path]):
+        before, _, arguments = example.partition("svc ")
+        assert "svc_" not in arguments, example
+        assert before in ("", "source <(", *(f"{name}={value} " for name, value in SET_BEFORE.items())), example
+
+
+SET_BEFORE = {"SVC_CONFIG": "/etc/svc.toml", "WEBHOOK_SECRET": "svc_whsec_..."}
+"""Variables of examples."""
+PRINT_ONE_FORM = {
+    *("svc dev", "svc docs", "svc completion", "svc openapi", "svc collection", "svc rule export"),
+    *(f"svc {words}" for words in ("export events", "export visitor", "export account")),
+    *("svc visitor export", "svc account export"),
+}
+"""Commands whose output has the form of a document or a file, and the two that serve until Ctrl-C."""
+
+
+def test_a_command_prints_json_if_asked_for_unless_its_output_has_a_form_of_its_own():
+    """Decisions 10: a script reads no table."""
+    without = {
+        f"svc {path}" for path, command in LEAVES.items() if not any("--json" in each.opts for each in command.params)
+    }
+    assert without == PRINT_ONE_FORM
+
+
 def place(word: str, folder: Path) -> str:
     """The word; the name of a file as one that is there."""
     if not FILE.fullmatch(word):

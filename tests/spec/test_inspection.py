@@ -280,6 +280,7 @@ def test_an_invalid_selection_is_rejected(run: Run, toured: Toured, tmp_path: Pa
     """Decisions 10: one clear line, status 1; a wrong use, status 2."""
     data = ("--data", toured.directory)
     run("inspect", "rows", "event", *data).assert_refused("no table 'event'", "event_segments")
+    run("inspect", "rows", "events", "--limit", 10**20, *data).assert_usage()
     for arguments, says in (
         (("events", "--key", 1, "--key", "x"), "request_id of events"),
         (("events", "--key", 2**40), "number"),

@@ -441,7 +441,9 @@ def test_rules_are_listed_exported_imported_and_restored(run: Run, tmp_path: Pat
     assert history[0]["saved_by"]
     assert history[0]["saved_at"].endswith("Z")
     file.write_text(run("rule", "export", org, "--revision", "1").out)
-    assert run("rule", "set", org, str(file)).status == 0
+    saved = run("rule", "set", org, str(file), "--json").json
+    assert saved["revision"] == 3
+    assert [rule["name"] for rule in saved["rules"]] == ["Fifth account"]
     assert [rule["name"] for rule in run("rule", "show", org, "--json").json["rules"]] == ["Fifth account"]
     run("rule", "set", org, str(file)).assert_refused("Somebody else has saved")
     run("rule", "export", org, "--revision", "9").assert_refused("no revision 9")

@@ -49,6 +49,7 @@ from svc.kernel.store.directory import (
 )
 from svc.kernel.store.engine import EngineError
 from svc.kernel.store.files import durable_files
+from svc.kernel.store.files.ending import ended_by_signals
 from svc.kernel.store.files.serve_lock import holder_of
 from svc.kernel.store.lmdb import witness
 from svc.kernel.store.reading import OlderFileError
@@ -383,7 +384,7 @@ def identification(examined: Examined) -> Finding:
     own = {"log_requests": "none", "try_key": None, "console_oidc_issuer": None}  # these name what that store lacks
     config = msgspec.structs.replace(examined.config, **own)
     world = examined.world
-    with tempfile.TemporaryDirectory(prefix="svc-doctor-") as temporary:
+    with ended_by_signals(), tempfile.TemporaryDirectory(prefix="svc-doctor-") as temporary:
         found = open_directory(Path(temporary), world.run_sync, world.entropy, durable=False)
         try:
             response, took_ms = _identified(found, examined._replace(config=config))

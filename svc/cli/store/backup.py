@@ -29,6 +29,7 @@ from svc.kernel.store import operations
 from svc.kernel.store.directory import refuse_without_data
 from svc.kernel.store.engine import UnavailableError
 from svc.kernel.store.files import durable_files as files
+from svc.kernel.store.files.ending import ended_by_signals
 from svc.kernel.store.reading import read_only
 from svc.kernel.store.schema.operation_log import TIMELINE_BYTES
 from svc.kernel.store.steps import QUIET, Steps
@@ -245,7 +246,13 @@ def _unfollow(directory: Path, *, as_json: bool) -> None:
     )
 )
 @click.argument("source", metavar="SRC", type=click.Path(path_type=Path))
-@click.option("--to", "to_ms", type=TimestampType(), metavar="T", help="Restore the store as of this time; RFC 3339.")
+@click.option(
+    "--to",
+    "to_ms",
+    type=TimestampType(),
+    metavar="T",
+    help="Restore the store as of this time: RFC 3339, or how long ago: 2h.",
+)
 @click.option(
     "--accept-loss", is_flag=True, help="Create it even if the backup ends before T, or before the last copied moment."
 )
@@ -265,7 +272,7 @@ def restore(
     config, world = settings(), World.real()
     if not source.is_dir():
         raise CommandError(f"{source} is not a folder of backups; name one that `svc backup` wrote to")
-    with progress() as steps:
+    with ended_by_signals(), progress() as steps:
         restored = restore_store(
             source,
             directory,

@@ -27,6 +27,7 @@ from svc.features.backup.move import copied_here
 from svc.features.checks.verification import Verification, faults
 from svc.kernel.store import operations
 from svc.kernel.store.directory import find_pepper, pepper_mark
+from svc.kernel.store.files.ending import ended_by_signals
 from svc.kernel.store.lmdb import witness
 from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.reading import ReadOnlyStore, read_only, read_only_database
@@ -108,7 +109,7 @@ def _of_database(database: StoreUrl, map_bytes: int, steps: Steps) -> Generator[
     from svc.features.exports import sql_installation  # noqa: PLC0415  needs the driver, which is an extra
     from svc.kernel.store.postgresql.engine import PostgresqlEngine  # noqa: PLC0415
 
-    with read_only_database(database) as there, copied_here(there, map_bytes, steps) as here:
+    with ended_by_signals(), read_only_database(database) as there, copied_here(there, map_bytes, steps) as here:
         assert isinstance(there.engine, PostgresqlEngine)
         yield here, sql_installation.faults(there.engine)
 

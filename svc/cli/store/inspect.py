@@ -174,7 +174,9 @@ def readers(store: ReadOnlyStore, as_json: bool) -> None:
 @click.option("--org", "organization", metavar="ORG", help="Organization: its id or number.")
 @click.option("--key", "parts", multiple=True, metavar="PART", help="A part of the key; repeat in order.")
 @click.option("--prefix", metavar="P", help="First bytes of the key in hexadecimal, or text for text keys.")
-@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, metavar="N", help="Maximum number.")
+@click.option(
+    "--limit", type=click.IntRange(1, 10_000_000), default=100, show_default=True, metavar="N", help="Maximum number."
+)
 @row_options
 @source_options
 def rows(

@@ -24,6 +24,7 @@ from svc.kernel.access.jobs import revoke_all_keys
 from svc.kernel.config import Config
 from svc.kernel.store.directory import Opened, is_initialized, refuse_without_data
 from svc.kernel.store.engine import Engine, EngineError
+from svc.kernel.store.files.ending import ended_by_signals
 from svc.kernel.store.files.serve_lock import sole_process
 from svc.kernel.store.installation import put_new_pepper
 from svc.kernel.store.opening import engine_at, open_store
@@ -139,7 +140,11 @@ def compact(directory: Path, as_json: bool) -> None:
     """
     refuse_without_data(directory)
     reason = "what another process commits while the file is rewritten would be lost"
-    with sole_process(directory, "svc store compact", World.real().now_ms, reason=reason), progress() as steps:
+    with (
+        sole_process(directory, "svc store compact", World.real().now_ms, reason=reason),
+        ended_by_signals(),
+        progress() as steps,
+    ):
         done = compacting.compact(directory / "store", steps)
     show(msgspec.structs.asdict(done), as_json=as_json)
     copies = directory / upgrade.FOLDER

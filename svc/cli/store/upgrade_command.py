@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-import signal
-from collections.abc import Generator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from functools import partial
 from pathlib import Path
-from types import FrameType
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 import msgspec
@@ -40,10 +37,11 @@ from svc.features.upgrade.release import (
     verify,
     versions_in_wheel,
 )
-from svc.features.upgrade.trial import Timing, Trial, TrialError, Upgrading, ending_signals, trial
+from svc.features.upgrade.trial import Timing, Trial, TrialError, Upgrading, trial
 from svc.kernel.config import Config
 from svc.kernel.store.directory import NO_STORE, refuse_without_data
 from svc.kernel.store.engine import EngineError
+from svc.kernel.store.files.ending import ended_by_signals
 from svc.kernel.store.files.serve_lock import sole_process
 from svc.kernel.store.installation import refuse_newer
 from svc.kernel.store.opening import engine_at, open_store, version_of
@@ -166,7 +164,7 @@ def _check(sums: Path, scratch: Path | None, location: Path | StoreUrl, config: 
         versions: StoreVersions = versions_in_wheel(release, program)
         refusal = versions.refusal(version, program.version)
     else:
-        with _ended_by_signals(), trial(_scratch(scratch, location), config.map_gib) as trying:
+        with ended_by_signals(), trial(_scratch(scratch, location), config.map_gib) as trying:
             shown["left_behind"] = trying.left_behind
             versions = trying.install(release, program)
             refusal = versions.refusal(version, program.version)
@@ -247,18 +245,3 @@ def _conclusion(program: Program, location: Path | StoreUrl, timing: Timing | No
     else:
         because = "a wheel is only read; download the executable of this release as well to try it on a copy"
     return f"{program.version} can serve this store after an upgrade. How long that takes is not known: {because}"
-
-
-@contextmanager
-def _ended_by_signals() -> Generator[None]:
-    """End the program by an exception at a signal to end, so that the copy is removed, in a `with` block."""
-    former = {each: signal.signal(each, _end) for each in ending_signals() if each is not signal.SIGINT}
-    try:
-        yield
-    finally:
-        for each, handler in former.items():
-            signal.signal(each, handler)
-
-
-def _end(number: int, _: FrameType | None) -> NoReturn:
-    raise SystemExit(128 + number)

@@ -14,7 +14,7 @@ import msgspec
 from svc.command.data_directory import Readable, reading
 from svc.command.help import examples
 from svc.command.operation import Operation, OrganizationGroup
-from svc.command.output import CommandError, data_option, json_lines_option, settings, show_json
+from svc.command.output import CommandError, data_option, json_lines_option, refuse_without_reader, settings, show_json
 from svc.features.events import text as event_text
 from svc.features.events.archived_document import DocumentBody, document_body, event_detail
 from svc.features.events.source import (
@@ -179,13 +179,18 @@ def tail(organization_id: str, wanted: Wanted, ids: bool, directory: Path, as_js
             click.echo(f"Following {wanted.environment}; --environment names another.", err=True)
             click.echo(event_text.head(ids=ids))
         try:
-            for found in follow_arrivals(store, number, wanted, world.now_ms, pause):
+            for found in follow_arrivals(store, number, wanted, world.now_ms, _wait):
                 if as_json:
                     show_json(listed_row(found))
                 else:
                     click.echo(event_text.found_line(found, ids=ids))
         except KeyboardInterrupt:
             return
+
+
+def _wait(seconds: float) -> None:
+    pause(seconds)
+    refuse_without_reader()
 
 
 def follow_arrivals(

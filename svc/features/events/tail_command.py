@@ -17,7 +17,7 @@ import msgspec
 import trio
 
 from svc.command.data_directory import opened
-from svc.command.output import CommandError, settings
+from svc.command.output import CommandError, refuse_without_reader, settings
 from svc.features.changes import jobs as changes
 from svc.features.changes.bodies import change_body
 from svc.features.changes.jobs import ChangePlace
@@ -238,3 +238,4 @@ async def _pages(
             if not follow:
                 return
             await trio.sleep(POLL_S)
+            refuse_without_reader()

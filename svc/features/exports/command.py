@@ -85,12 +85,16 @@ def show_(directory: Path, as_json: bool) -> None:
 @sql.command(epilog=examples("svc sql remove --store postgresql://svc@db.example/svc"))
 @yes_option
 @data_option
-def remove(sure: bool, directory: Path) -> None:
+@json_option
+def remove(sure: bool, directory: Path, as_json: bool) -> None:
     """Drop the table. Events stay in the store."""
     with _database(directory) as (tables, engine):
         confirmed("This drops svc.sql_events, which dashboards may read.", sure=sure)
         tables.remove(engine)
-    click.echo("svc.sql_events is gone")
+    if as_json:
+        show({"installed": False}, as_json=True)
+    else:
+        click.echo("svc.sql_events is gone")
 
 
 @contextmanager

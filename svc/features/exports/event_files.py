@@ -30,6 +30,7 @@ from svc.features.exports.lines import (
 from svc.identify.queries.events import EventMatch, UnreadableEvent
 from svc.identify.records import Event
 from svc.kernel.store.files import durable_files
+from svc.kernel.store.files.ending import ended_by_signals
 from svc.kernel.values.errors import explained
 
 T = TypeVar("T")
@@ -52,7 +53,7 @@ def output_file(path: Path | None) -> Generator[Callable[[bytes], Any]]:
         sys.stdout.buffer.flush()
         return
     try:
-        with path.open("wb") if _is_special(path) else _replacement(path) as file:
+        with ended_by_signals(), path.open("wb") if _is_special(path) else _replacement(path) as file:
             if path.suffix != ".gz":
                 yield file.write
                 return

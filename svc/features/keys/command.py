@@ -14,7 +14,7 @@ from svc.command.help import examples
 from svc.command.operation import Operation, OrganizationGroup
 from svc.command.output import CommandError, confirmed, data_option, json_option, settings, show, yes_option
 from svc.kernel.access import jobs as keys
-from svc.kernel.access.credentials import KEY_KINDS, ApiKey, KeyKind, digest, new_key, public_text
+from svc.kernel.access.credentials import KEY_KINDS, LONGEST_NAME, ApiKey, KeyKind, digest, new_key, public_text
 from svc.kernel.access.roles import KEY_ROLES, KeyRole
 from svc.kernel.net.origins import MAX_ORIGINS, normalize_pattern
 from svc.kernel.store.directory import Opened
@@ -57,6 +57,7 @@ def issue(
     platforms: tuple[str, ...],
 ) -> None:
     """Issue a key. It is printed only once: store it."""
+    name = check_name(name or f"{environment or ''} {kind}".strip())
     _check(kind, environment, role, origins, platforms)
     region = settings().region
     found, organization = operation.found, operation.organization
@@ -66,7 +67,7 @@ def issue(
         operation.world,
         organization=organization.number,
         kind=cast("KeyKind", kind),
-        name=name or f"{environment or ''} {kind}".strip(),
+        name=name,
         environment=cast("Environment | None", environment),
         region=region,
         role=cast("KeyRole", role or "admin") if kind == "management" else None,
@@ -84,6 +85,13 @@ def issue(
         )
     else:
         click.echo(f"\nsecret  {secret}\n\nThis is the only time the secret is shown.")
+
+
+def check_name(name: str) -> str:
+    """Return the name of a new key. Raises `CommandError` for one that the API does not take either."""
+    if not name.strip() or len(name) > LONGEST_NAME:
+        raise CommandError(f"--name has 1 to {LONGEST_NAME} characters, and not blanks alone")
+    return name
 
 
 def issue_key(found: Opened, world: World, **fields: Any) -> tuple[ApiKey, str]:

@@ -15,7 +15,7 @@ from svc.command.help import examples
 from svc.command.local_service import local_url
 from svc.command.operation import Operation, OrganizationGroup
 from svc.command.output import CommandError, confirmed, settings, yes_option
-from svc.features.keys.command import fresh_key, key_of_secret, store_issued
+from svc.features.keys.command import check_name, fresh_key, key_of_secret, store_issued
 from svc.kernel.access.credentials import ApiKey, digest
 from svc.kernel.access.jobs import put_link
 from svc.kernel.access.members import canonical_email
@@ -173,7 +173,7 @@ def link(operation: Operation, role: str, minutes: int, name: str, url: str | No
     the audit log names it, and `svc key revoke` ends the session. A link that is not used in
     time is deleted with its key when the next one is made, or by the service within hours.
     """
-    base = base_url(url, operation.directory)
+    name, base = check_name(name), base_url(url, operation.directory)
     region, organization = settings().region, operation.organization
     apply(operation.found, partial(claim_region, region=region))
     made = make_link(operation.found, operation.world, organization, cast("KeyRole", role), name, minutes, region)

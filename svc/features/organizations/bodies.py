@@ -17,7 +17,7 @@ from svc.identify.queries.weights import ScopeWeights
 from svc.identify.scoring.score import WeightsScope
 from svc.identify.scoring.signals import MAX_WEIGHT, Mode, SignalGroup, default_weights, signal_names
 from svc.identify.scoring.weights import LARGEST_THRESHOLD, SMALLEST_THRESHOLD
-from svc.kernel.access.credentials import ApiKey
+from svc.kernel.access.credentials import LONGEST_NAME, ApiKey
 from svc.kernel.access.roles import KeyRole
 from svc.kernel.net.origins import MAX_ORIGINS
 from svc.kernel.values.fields import (
@@ -40,7 +40,7 @@ from svc.kernel.values.struct_fields import body_of, present
 from svc.kernel.values.timestamps import timestamp
 
 NameText = Annotated[str, about("A name for people.", "checkout")]
-Name = Annotated[NameText, Meta(max_length=200, pattern=r"\S")]
+Name = Annotated[NameText, Meta(max_length=LONGEST_NAME, pattern=r"\S")]
 """Not blank."""
 KeyEnvironment = Annotated[Environment, about("Environment of the key.", "production")]
 Region = Annotated[str, about("Region of the key.", "us")]

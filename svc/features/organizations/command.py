@@ -71,12 +71,12 @@ class Dollars(click.ParamType[int]):
         if isinstance(value, int):
             return value
         try:
-            micros = Decimal(value) * MICROS_PER_USD
+            amount = Decimal(value)
         except InvalidOperation:
-            micros = Decimal("NaN")
-        if not micros.is_finite() or micros != micros.to_integral_value() or abs(micros) > 10**15:
+            amount = Decimal("Infinity")
+        if not amount.is_finite() or abs(amount) > 10**9 or amount != round(amount, 6):
             self.fail(f"{value!r} is not an amount in dollars such as 25 or 0.5", param, ctx)
-        return int(micros)
+        return int(amount * MICROS_PER_USD)
 
 
 class CreditLimit(Dollars):

@@ -178,8 +178,7 @@ def export_rules(operation: Operation, revision: int | None, kind: EnvironmentKi
 
 @rule.command(
     "set",
-    has_json=False,
-    epilog=examples("svc rule set ORG rules.json", "svc rule set ORG rules.json --environment test"),
+    epilog=examples("svc rule set ORG rules.json", "svc rule set ORG rules.json --environment test --json"),
 )
 @click.argument("file", type=click.File("rb"))
 @kind_option
@@ -188,7 +187,10 @@ def import_rules(operation: Operation, file: IO[bytes], kind: EnvironmentKind) -
     body = msgspec.to_builtins(read_ruleset(file.name, file.read()))
     of = {"environment": kind}
     saved = operation.call("rules.routes.saveRules", query=of, body=body, about=file.name, recorded=of)
-    click.echo(f"Revision {saved['revision']} is in force, with {len(saved['rules'])} rules.")
+    if operation.as_json:
+        show_json(saved)
+    else:
+        click.echo(f"Revision {saved['revision']} is in force, with {len(saved['rules'])} rules.")
     for warning in saved.get("warnings", ()):
         click.echo(f"Warning: {warning}.", err=True)
 

@@ -31,6 +31,7 @@ from svc.features.upgrade.release import Program, Release, StoreVersions, copy_v
 from svc.features.upgrade.upgrade import open_as_it_is
 from svc.kernel.store.engine import CheckDepth, EngineError
 from svc.kernel.store.files import durable_files as files
+from svc.kernel.store.files.ending import ending_signals
 from svc.kernel.store.steps import Steps
 from svc.kernel.values.errors import DirectoryError, OperatorError
 from svc.world import World, elapsed_s
@@ -237,12 +238,6 @@ def _killed_by_signals() -> Generator[Callable[..., subprocess.Popen[str]]]:
             signal.raise_signal(received[0])
 
 
-def ending_signals() -> list[signal.Signals]:
-    """Return the signals that end this program, without those that it was started to ignore, as by `nohup`."""
-    return [each for each in _ENDING if signal.getsignal(each) is not signal.SIG_IGN]
-
-
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _THE_TRIAL = "trying the upgrade on a copy"
 _NO_SPACE = "name a folder on another disk with --scratch"
 

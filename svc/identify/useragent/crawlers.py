@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Literal
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal
 
-import crawleruseragents  # pyright: ignore[reportMissingTypeStubs] - it ships none
 import msgspec
 import ua_parser
 from ua_parser.core import Matcher
@@ -227,12 +228,22 @@ def _known() -> tuple[list[Program], list[str]]:
     known += [(Program(row.name, "search_crawler", row.operator), row.pattern) for row in tables.search_engines]
     known.append((Program("", "ai_bot"), rf"(?:^|{_COMPATIBLE_WORD})(?:{'|'.join(tables.ai_words)})/\d"))
     known.append((Program("", "ai_bot"), _AI_NAME))
-    for entry in crawleruseragents.CRAWLER_USER_AGENTS_DATA:
+    for entry in _published():
         pattern, tags = str(entry["pattern"]), entry.get("tags", ())
         if pattern not in tables.peoples_patterns:
             kind = "ai_bot" if _AI_TAG in tags else "search_crawler" if _SEARCH_TAG in tags else None
             known.append((Program("", kind), pattern))
     return [program for program, _ in known], [pattern for _, pattern in known]
+
+
+def _published() -> list[dict[str, Any]]:
+    """Return the entries of the library crawleruseragents. It is not imported: it reads its file in the encoding of the
+    locale, and fails in some.
+    """
+    library = find_spec("crawleruseragents")
+    assert library is not None, "a dependency"
+    assert library.origin is not None, "a module, not a folder alone"
+    return msgspec.json.decode(Path(library.origin).with_name("crawler-user-agents.json").read_bytes())
 
 
 @cache

@@ -21,6 +21,7 @@ from svc.kernel.values.fields import Environment, Platform
 
 KeyKind = Literal["public", "secret", "proxy", "management"]
 KEY_KINDS: tuple[KeyKind, ...] = get_args(KeyKind)
+LONGEST_NAME = 200
 
 _MARKS: dict[KeyKind, str] = {"public": "pk", "secret": "sk", "proxy": "px", "management": "mk"}
 _KINDS: dict[str, KeyKind] = {mark: kind for kind, mark in _MARKS.items()}

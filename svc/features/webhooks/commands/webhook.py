@@ -172,7 +172,7 @@ webhook.add_command(trigger)
 @webhook.command(
     epilog=examples(
         "svc webhook listen --forward-to http://localhost:3000/hook      # beside `svc dev`",
-        "svc webhook listen --secret svc_whsec_... --bind 127.0.0.1:8443 # a receiver without an application",
+        "WEBHOOK_SECRET=svc_whsec_... svc webhook listen                 # a receiver without an application",
     )
 )
 @click.option("--forward-to", "target", metavar="URL", help="Forward the webhooks of a running `svc dev` there.")
@@ -243,7 +243,7 @@ def listen(  # noqa: PLR0913, PLR0917  one parameter per option
 
 @webhook.command(
     epilog=examples(
-        "svc webhook verify --secret svc_whsec_... --timestamp 1767225600 --signature sha256=5f... body.json"
+        "WEBHOOK_SECRET=svc_whsec_... svc webhook verify --timestamp 1767225600 --signature sha256=5f... body.json"
     )
 )
 @secret_option

@@ -1,0 +1,89 @@
+"""What the pages say to type of `svc` alone is carried out, and prints what they show."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from tests.spec.commands import Run
+from tests.spec.test_event_commands import Shop, populate
+from tests.support.development import running
+from tests.test_docs import ROOT, block, written_commands
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("engine")]
+
+OF_APPS = [
+    ROOT / "clients/android/core/src/main/kotlin/svc/visitor/Api.kt",
+    ROOT / "clients/ios/Sources/SvcVisitorCore/Api.swift",
+]
+"""Their messages have commands, too."""
+CALL = r"(svc [a-z][^`\n]*)"
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
+    """A store with events and an endpoint, in SVC_DATA."""
+    made = trio.run(populate, tmp_path / "shop")
+    monkeypatch.setenv("SVC_DATA", str(made.directory))
+    return made
+
+
+def lines(page: str, kind: str, containing: str, **names: Any) -> list[list[str]]:
+    """The arguments of each `svc` of a block, with the words that stand for something replaced."""
+    calls = re.findall(rf"^(?:\$ )?{CALL}$", block(page, kind, containing), re.MULTILINE)
+    assert calls, page
+    return [[str(names.get(word, word)) for word in shlex.split(call)[1:]] for call in calls]
+
+
+def test_every_written_command_that_issues_a_key_issues_one(run: Run, tmp_path: Path):
+    organization = run("org", "create", "Shop", "--json").json["organization_id"]
+    of_pages = [call for _, call in written_commands()]
+    of_apps = [call for path in OF_APPS for call in re.findall(rf"`{CALL}`", path.read_text())]
+    issuing = [call for call in [*of_pages, *of_apps] if call.startswith("svc key issue ORG ")]
+    assert len(issuing) >= 10, "they are looked for in vain"
+    for call in issuing:
+        words = re.sub(r" --data \S+", "", call).replace("ORG", organization).split()
+        assert run(*words[1:], "--json").json["secret"].startswith("svc_"), call
+
+
+def test_the_rows_that_the_page_about_the_store_names_are_shown(run: Run, shop: Shop):
+    request_id, occurred_at = (shop.rows[0][name] for name in ("request_id", "occurred_at"))
+    names = {
+        "019b76da-a800-71c5-b20c-69c144a737c2": request_id,
+        "2026-01-05T10:00:00.000Z": f"{occurred_at[:13]}:00:00.000Z",
+    }
+    for words in lines("inspection.md", "sh", "svc inspect rows organizations", **names):
+        shown = run(*words)
+        assert (shown.status, bool(shown.out)) == (0, True), (words, shown.err)
+
+
+def test_an_invitation_leads_to_the_address_that_the_page_names(run: Run, shop: Shop):
+    (words,) = lines("members.md", "sh", "svc member invite ORG ada@shop.example", ORG=shop.organization)
+    assert run(*words).out.startswith("https://svc.example.com/console#svc_ci_")
+
+
+def test_the_key_of_signed_verdicts_is_rotated(run: Run, shop: Shop):
+    (words,) = lines("signed-verdicts.md", "console", "svc org rotate-verdict-key", **{"org_...": shop.organization})
+    assert len(run(*words, "--json").json["keys"]) == 3, "the current, the next and the previous one"
+
+
+def test_dead_letters_are_recovered(run: Run, shop: Shop):
+    names = {"whk_4Jm0Vn2rT8sKq1ZxYb3A": "whk_test", "/var/lib/svc": shop.directory}
+    (words,) = lines("webhooks.md", "console", "svc webhook recover", **names)
+    assert run(*words).status == 0
+
+
+def test_a_receiver_says_what_the_page_shows(tmp_path: Path):
+    text = block("webhooks.md", "console", "svc webhook listen --secret")
+    (words,) = lines(
+        "webhooks.md", "console", "svc webhook listen --secret", **{"svc_whsec_...": "svc_whsec_" + "a" * 43}
+    )
+    folder = tmp_path / "webhook-listen"
+    with running(*words, "--bind", "127.0.0.1:0", "--tls", folder, until="SVC_WEBHOOK_CA_FILE") as (_, seen):
+        shown = re.sub(r"localhost:\d+", "localhost:8443", seen).replace(str(folder), "/home/me/webhook-listen")
+    assert shown == text.partition("\n")[2]

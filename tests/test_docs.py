@@ -354,6 +354,17 @@ def test_every_documented_command_exists_with_its_options():
     assert len(list(written_commands())) > 200, "they are looked for in vain"
 
 
+def test_every_log_line_that_a_page_names_is_written():
+    """What an operator looks for: words set as code behind "the log says", "a line" and the like."""
+    source = "".join(path.read_text() for path in (ROOT / "svc").rglob("*.py"))
+    says = re.compile(r"\b(?:logs?|logged|line|lines)\b[^`]{0,60}`([a-z][A-Za-z-]*(?:,? [A-Za-z-]+)+)`")
+    pages = [page for page in DOCS.glob("*.md") if page.stem not in PAGES]
+    named = {(page.name, line) for page in pages for line in says.findall(page.read_text())}
+    lines = {(page, line) for page, line in named if not line.startswith("svc ")}
+    assert len(lines) > 12, "they are looked for in vain"
+    assert {(page, line) for page, line in lines if f'"{line}' not in source} == set()
+
+
 def test_an_unknown_command_is_detected():
     assert problem_with("svc key isue ORG") is not None
     assert problem_with("svc key issue ORG --knd secret") is not None

@@ -13,7 +13,7 @@ import trio
 from tests.spec.commands import Run
 from tests.spec.test_event_commands import Shop, populate
 from tests.support.development import running
-from tests.test_docs import ROOT, block, written_commands
+from tests.test_docs import ROOT, all_commands, block, written_commands
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("engine")]
 
@@ -49,6 +49,39 @@ def test_every_written_command_that_issues_a_key_issues_one(run: Run, tmp_path: 
     for call in issuing:
         words = re.sub(r" --data \S+", "", call).replace("ORG", organization).split()
         assert run(*words[1:], "--json").json["secret"].startswith("svc_"), call
+
+
+READING = re.compile(
+    r"svc (account (show|list)|audit|collection|data (check|sources|status)|events (list|count|get)|export|inspect|"
+    r"key list|label import|list (list|export)|member list|openapi|org (list|show|statement)|rule|signals|"
+    r"visitor (show|list)|webhook list)\b"
+)
+"""Commands whose examples run on any store with events: those that read, and some that are given a file."""
+OF_THEIR_OWN = ("--follow", "--hourly", "parquet", "--growth", "--revision", "label import ORG -", "rule set")
+"""Examples that wait, or need what the store of this test has not."""
+
+
+def test_every_example_of_a_command_that_reads_is_carried_out(
+    run: Run, shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    request_id, visitor = shop.answers[1]["request_id"], shop.answers[1]["visitor_id"]
+    (tmp_path / "chargebacks.csv").write_text(f"request_id,label,label_reason\n{request_id},fraud,chargeback\n")
+    names = {
+        "ORG": shop.organization,
+        "VISITOR": visitor,
+        "ACCOUNT": "user-7",
+        "user-8271": "user-7",
+        "staging": "production",
+    }
+    names |= {"019b76da-a800-7000-8000-000000000000": request_id, "/var/lib/svc": str(shop.directory)}
+    given = [line.strip() for _, command in all_commands() for line in (command.epilog or "").splitlines()]
+    shown = [line for line in given if READING.match(line) and not any(word in line for word in OF_THEIR_OWN)]
+    assert len(shown) > 40, "they are looked for in vain"
+    for line in shown:
+        words = [names.get(word, word) for word in shlex.split(line.partition(" > ")[0])]
+        done = run(*words[1:])
+        assert done.status == 0, f"{line}\n{done.err}"
 
 
 def test_the_rows_that_the_page_about_the_store_names_are_shown(run: Run, shop: Shop):

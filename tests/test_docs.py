@@ -117,6 +117,19 @@ def test_every_setting_is_documented_and_described():
         assert rows.get(name), f"{name} has no description"
 
 
+def test_the_page_of_settings_names_every_limit_of_a_value():
+    page = (DOCS / "configuration.md").read_text()
+    described = msgspec.inspect.type_info(Config)
+    assert isinstance(described, msgspec.inspect.StructType)
+    limited = {
+        field.name: limits for field in described.fields if (limits := re.findall(r"\b[lg][te]=(\d+)", str(field)))
+    }
+    assert len(limited) > 25, "they are looked for in vain"
+    for name, limits in limited.items():
+        (value,) = re.findall(rf"^\| `{name}` \| ([^|]+) \|", page, re.MULTILINE)
+        assert set(limits) <= set(re.findall(r"\d+", value)), name
+
+
 def all_commands() -> Iterator[tuple[str, click.Command]]:
     def below(path: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
         yield path, command

@@ -29,7 +29,6 @@ from svc.kernel.values.errors import OperatorError
 from svc.kernel.values.fields import bare
 from svc.kernel.values.text_files import NotTextError, decode_text
 
-_NAME = re.compile(r"\w*")
 _WHERE_IN_TOML = re.compile(r" \(at line (\d+), column \d+\)$")
 
 
@@ -100,7 +99,7 @@ def mistakes(file: Path | None, environment: Mapping[str, str]) -> Iterator[Mist
     wrong += [mistake for name in variables for mistake in _of_variable(name, variables[name])]
     yield from wrong
     for line in _together({**in_file, **variables}, is_whole=not wrong):
-        name = _NAME.match(line)[0]
+        name = re.split(r"\W", line, maxsplit=1)[0]
         problem = line.removeprefix(f"{name}: ")
         if name in variables:
             yield Mistake(PREFIX + name.upper(), problem)

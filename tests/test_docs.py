@@ -30,6 +30,7 @@ from bench.farm import CASES, read_recipes
 from svc.cli import program
 from svc.features.routes import API, ROUTES
 from svc.features.webhooks.content.envelope import Envelope
+from svc.http.openapi.document import TAGS
 from svc.http.pages.app import create_app, documentation, paths, site
 from svc.identify.model import RequestFacts
 from svc.identify.report import read_report
@@ -160,6 +161,13 @@ def test_every_route_is_documented():
             assert f"`{route.method} {under}{route.path}`" in page
     for path in paths(create_app(site, documentation, api=API)):
         assert f"`GET {path}`" in page
+
+
+def test_what_a_section_of_the_api_says_of_admins_holds_for_each_of_its_routes():
+    for tag, says in TAGS.items():
+        changing = {route.needs for route in ROUTES if route.tag == tag and route.method != "GET"} - {"read"}
+        if "`admin`" in says and "active ones need" not in says:
+            assert changing == {"administer"}, tag
 
 
 # What is written

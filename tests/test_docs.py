@@ -386,6 +386,15 @@ def test_every_log_line_that_a_page_names_is_written():
     assert {(page, line) for page, line in lines if f'"{line}' not in source} == set()
 
 
+def test_a_command_that_fills_a_copy_names_where_it_begins():
+    """With the default the copy would lack what was there before, or what is kept for longer than 30 days."""
+    of_help = [line for _, command in all_commands() for line in (command.epilog or "").splitlines()]
+    given = [call for call in [*(call for _, call in written_commands()), *of_help] if "ORG" in call]
+    filling = [call for call in given if "--cursor-file" in call or "--hourly" in call]
+    assert len(filling) > 4, "they are looked for in vain"
+    assert [call for call in filling if "--since" not in call] == []
+
+
 def test_an_unknown_command_is_detected():
     assert problem_with("svc key isue ORG") is not None
     assert problem_with("svc key issue ORG --knd secret") is not None

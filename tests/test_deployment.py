@@ -106,6 +106,14 @@ def test_every_variable_of_a_deployment_exists_in_the_program(name: str):
             assert variable.removeprefix(PREFIX).lower() in Config.__struct_fields__, variable
 
 
+def test_a_deployment_as_it_is_refuses_no_production_traffic_for_money():
+    """Decisions 5.2: who hosts for himself never meets `402`; credit is for who asks for it."""
+    files = [*OPS.glob("*.yaml"), *OPS.glob("kubernetes*/*.yaml")]
+    assert len(files) > 8, "they are looked for in vain"
+    assert [file.name for file in files if "SVC_INIT_CREDIT_USD" in file.read_text()] == []
+    assert read(OPS / "helm" / "svc" / "values.yaml")["init"]["creditUsd"] is None
+
+
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """Where the process starts and may leave nothing: its home and its temporary folder."""

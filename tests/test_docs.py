@@ -30,6 +30,7 @@ from bench.farm import CASES, read_recipes
 from svc.cli import program
 from svc.features.routes import API, ROUTES
 from svc.features.webhooks.content.envelope import Envelope
+from svc.http.openapi.document import TAGS
 from svc.http.pages.app import create_app, documentation, paths, site
 from svc.identify.model import RequestFacts
 from svc.identify.report import read_report
@@ -117,6 +118,19 @@ def test_every_setting_is_documented_and_described():
         assert rows.get(name), f"{name} has no description"
 
 
+def test_the_page_of_settings_names_every_limit_of_a_value():
+    page = (DOCS / "configuration.md").read_text()
+    described = msgspec.inspect.type_info(Config)
+    assert isinstance(described, msgspec.inspect.StructType)
+    limited = {
+        field.name: limits for field in described.fields if (limits := re.findall(r"\b[lg][te]=(\d+)", str(field)))
+    }
+    assert len(limited) > 25, "they are looked for in vain"
+    for name, limits in limited.items():
+        (value,) = re.findall(rf"^\| `{name}` \| ([^|]+) \|", page, re.MULTILINE)
+        assert set(limits) <= set(re.findall(r"\d+", value)), name
+
+
 def all_commands() -> Iterator[tuple[str, click.Command]]:
     def below(path: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
         yield path, command
@@ -147,6 +161,13 @@ def test_every_route_is_documented():
             assert f"`{route.method} {under}{route.path}`" in page
     for path in paths(create_app(site, documentation, api=API)):
         assert f"`GET {path}`" in page
+
+
+def test_what_a_section_of_the_api_says_of_admins_holds_for_each_of_its_routes():
+    for tag, says in TAGS.items():
+        changing = {route.needs for route in ROUTES if route.tag == tag and route.method != "GET"} - {"read"}
+        if "`admin`" in says and "active ones need" not in says:
+            assert changing == {"administer"}, tag
 
 
 # What is written
@@ -312,7 +333,9 @@ def test_the_names_in_the_migration_tables_exist():
 
 
 def written_commands() -> Iterator[tuple[str, str]]:
-    """(page, command) of whatever calls `svc`: in code blocks, whole lines; in the text, what is set as code."""
+    """(page, command) of whatever calls `svc`: in code blocks, whole lines; in the text, what is set as code or
+    indented.
+    """
     for path in MARKDOWN:
         if path.name == "CHANGELOG.md" or (path.parent == DOCS and path.stem in PAGES):
             continue
@@ -321,10 +344,13 @@ def written_commands() -> Iterator[tuple[str, str]]:
             if found["kind"].startswith(("sh", "console")):
                 for line in found["text"].replace("\\\n", " ").splitlines():
                     for part in re.split(r"&&|\||;", line.split(" # ")[0]):
-                        if call := re.match(r"\s*(?:\$ )?(?:[A-Z_]+=\S* )*(?:sudo -u \w+ )?(svc .+?)\s*$", part):
-                            yield name_of(path), call[1]
-        for call in re.findall(r"`(svc [a-z][^`\n]*)`", prose(path)):
-            yield name_of(path), call
+                        if call := re.match(
+                            r"\s*(?:\$ )?(?:[A-Z_]+=\S* )*(?:sudo -u \w+ )?svc(?:-admin)? (.+?)\s*$", part
+                        ):
+                            yield name_of(path), f"svc {call[1]}"
+        of_text = r"(?:`(svc [a-z][^`\n]*)`|^ {4}(?:[A-Z_]+=\S* )*(svc [a-z].*?)(?: {3,}.*)?$)"
+        for in_line, indented in re.findall(of_text, prose(path), re.MULTILINE):
+            yield name_of(path), in_line or indented
 
 
 def problem_with(call: str) -> str | None:
@@ -346,7 +372,27 @@ def problem_with(call: str) -> str | None:
 def test_every_documented_command_exists_with_its_options():
     wrong = [(page, call, problem) for page, call in written_commands() if (problem := problem_with(call))]
     assert wrong == []
-    assert len(list(written_commands())) > 30, "they are looked for in vain"
+    assert len(list(written_commands())) > 200, "they are looked for in vain"
+
+
+def test_every_log_line_that_a_page_names_is_written():
+    """What an operator looks for: words set as code behind "the log says", "a line" and the like."""
+    source = "".join(path.read_text() for path in (ROOT / "svc").rglob("*.py"))
+    says = re.compile(r"\b(?:logs?|logged|line|lines)\b[^`]{0,60}`([a-z][A-Za-z-]*(?:,? [A-Za-z-]+)+)`")
+    pages = [page for page in DOCS.glob("*.md") if page.stem not in PAGES]
+    named = {(page.name, line) for page in pages for line in says.findall(page.read_text())}
+    lines = {(page, line) for page, line in named if not line.startswith("svc ")}
+    assert len(lines) > 12, "they are looked for in vain"
+    assert {(page, line) for page, line in lines if f'"{line}' not in source} == set()
+
+
+def test_a_command_that_fills_a_copy_names_where_it_begins():
+    """With the default the copy would lack what was there before, or what is kept for longer than 30 days."""
+    of_help = [line for _, command in all_commands() for line in (command.epilog or "").splitlines()]
+    given = [call for call in [*(call for _, call in written_commands()), *of_help] if "ORG" in call]
+    filling = [call for call in given if "--cursor-file" in call or "--hourly" in call]
+    assert len(filling) > 4, "they are looked for in vain"
+    assert [call for call in filling if "--since" not in call] == []
 
 
 def test_an_unknown_command_is_detected():

@@ -6,6 +6,7 @@ import datetime as dt
 import http.client
 import json
 import os
+import shlex
 import signal
 import socket
 import ssl
@@ -15,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.certificates import Files
-from tests.support.process import Served, run
+from tests.support.process import Served, Started, run
+from tests.test_docs import block
 
 pytestmark = pytest.mark.slow(5)
 
@@ -51,6 +53,18 @@ def told(server: Served, event: str) -> dict[str, str]:
                 return json.loads(line)
         waiting.wait(0.05)
     raise AssertionError(f"{event!r} is not in\n{''.join(server.log)}")
+
+
+def test_the_command_of_the_page_serves_over_tls(data: Path, files: Files):
+    (command,) = [line for line in block("tls.md", "sh", "--certfile fullchain.pem").splitlines() if line]
+    names = {"fullchain.pem": str(files.certfile), "privkey.pem": str(files.keyfile)}
+    options = [names.get(word, word) for word in shlex.split(command)]
+    assert options[:6] == ["svc", "serve", "--data", "/var/lib/svc", "--bind", "0.0.0.0:443"]
+    with Started(data, *options[6:]) as server:
+        client = http.client.HTTPSConnection("localhost", server.port, timeout=PATIENCE_S, context=files.client())
+        client.request("GET", "/readyz")
+        assert client.getresponse().status == 200
+        client.close()
 
 
 def test_a_running_service_handles_requests_over_tls(data: Path, files: Files):

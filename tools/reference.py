@@ -152,15 +152,19 @@ def _kind(of: types.Type) -> str:
             words = f"list of {_kind(item)}"
         case types.BoolType():
             words = "`true`, `false`"
-        case types.IntType(ge=least):
-            words = "whole number" if least is None else f"whole number from {least}"
-        case types.FloatType(gt=above):
-            words = "number" if above is None else f"number above {above:g}"
+        case types.IntType(ge=least, le=most):
+            words = f"whole number{_bound(' from', least)}{_bound(' to', most)}"
+        case types.FloatType(gt=above, ge=least, le=most):
+            words = f"number{_bound(' above', above)}{_bound(' from', least)}{_bound(' to', most)}"
         case types.StrType(pattern=pattern):
             words = "text" if pattern is None else f"text like `{_cell(pattern.removesuffix(NO_NEWLINE))}`"
         case _:
             raise TypeError(f"a setting of a kind that has no words yet: {of}")
     return words
+
+
+def _bound(word: str, value: float | None) -> str:
+    return "" if value is None else f"{word} {value:.12g}"
 
 
 def _sections(command: click.Command, context: click.Context) -> Iterator[str]:

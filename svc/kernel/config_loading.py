@@ -62,14 +62,14 @@ def load(file: Path | None, environment: Mapping[str, str]) -> Config:
         return f"{setting} in {file}" if setting in settings else setting
 
     config = checked(settings, named)
-    refuse_conflicts(config, settings, named)
+    for refuse in CONFLICTS:
+        refuse(config, settings, named)
     return config
 
 
-def refuse_conflicts(config: Config, settings: Mapping[str, Any], named: Callable[[str], str]) -> None:
-    """Raise `ConfigError` for a setting that another one excludes or needs. `settings`: those that were given.
-    `visitor_retention_days` may be below 30 if the retention of events is not set: a visitor is not deleted before its
-    last event.
+def _refuse_long_retention(config: Config, settings: Mapping[str, Any], named: Callable[[str], str]) -> None:
+    """Refuse events that are kept for longer than visitors. `visitor_retention_days` may be below 30 if the retention
+    of events is not set: a visitor is not deleted before its last event.
     """
     events, visitors = config.event_retention_days, config.visitor_retention_days
     if "event_retention_days" in settings and events > visitors:
@@ -77,7 +77,6 @@ def refuse_conflicts(config: Config, settings: Mapping[str, Any], named: Callabl
             f"{named('event_retention_days')}: {events} days are more than visitor_retention_days, which is {visitors};"
             " lower it, or raise visitor_retention_days"
         )
-    _refuse_half_a_provider(config, named)
 
 
 def checked(settings: Mapping[str, Any], named: Callable[[str], str]) -> Config:
@@ -99,7 +98,7 @@ def checked(settings: Mapping[str, Any], named: Callable[[str], str]) -> Config:
     return config
 
 
-def _refuse_half_a_provider(config: Config, named: Callable[[str], str]) -> None:
+def _refuse_half_a_provider(config: Config, _: Mapping[str, Any], named: Callable[[str], str]) -> None:
     """Refuse an OpenID provider of which a setting is missing or wrong."""
     names = [name for name in Config.__struct_fields__ if name.startswith("console_oidc_")]
     missing = [name for name in names if not getattr(config, name)]
@@ -119,6 +118,11 @@ def _refuse_half_a_provider(config: Config, named: Callable[[str], str]) -> None
         read_roles(config.console_oidc_roles)
     except ValueError as error:
         raise ConfigError(f"{named('console_oidc_roles')}: {error}") from error
+
+
+CONFLICTS = (_refuse_long_retention, _refuse_half_a_provider)
+"""Each raises `ConfigError` for a setting that another one excludes or needs: (config, settings that were given, how a
+message names one)."""
 
 
 def _refuse_unsafe_webhooks(config: Config, named: Callable[[str], str]) -> None:

@@ -9,7 +9,15 @@ from typing import Any, get_args
 import pytest
 
 from bench.browsers.measure import SHAPES, Shape
-from svc.identify.history.evidence import MANY_ADDRESSES, MANY_COUNTRIES, MANY_IDENTIFICATIONS
+from svc.identify.history.evidence import (
+    ENOUGH_DEVICES,
+    MANY_ADDRESSES,
+    MANY_COUNTRIES,
+    MANY_IDENTIFICATIONS,
+    MANY_TIMEZONE_COUNTRIES,
+    MANY_VISITORS,
+    RARE_TOGETHER,
+)
 from svc.identify.matching.decision import Linkage
 from svc.identify.model import Observation
 from svc.identify.scoring.signals import (
@@ -62,6 +70,14 @@ def test_sentences_name_the_numbers_that_decide():
     assert f" {MANY_IDENTIFICATIONS} identifications or more " in EVIDENCE["identifications_in_an_hour"]
     assert f" {MANY_ADDRESSES} addresses or more " in EVIDENCE["addresses_in_an_hour"]
     assert f" {MANY_COUNTRIES} countries or more " in EVIDENCE["countries_in_a_day"]
+    assert f"At least {MANY_IDENTIFICATIONS} identifications " in CATALOG["high_activity"].fires_on
+    assert f"At least {MANY_ADDRESSES} addresses " in CATALOG["velocity_ip"].fires_on
+    assert f"At least {MANY_COUNTRIES} countries " in CATALOG["velocity_country"].fires_on
+    behavior, rare = CATALOG["residential_proxy_behavior"].fires_on, CATALOG["rare_device"].fires_on
+    assert f"At least {MANY_VISITORS} visitors " in behavior
+    assert f"at least {MANY_TIMEZONE_COUNTRIES} countries" in behavior
+    assert f"At least {RARE_TOGETHER} of " in rare
+    assert f"at least {ENOUGH_DEVICES} devices" in rare
 
 
 def test_a_name_is_explained_and_an_unknown_one_stands_for_itself():

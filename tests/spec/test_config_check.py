@@ -51,7 +51,7 @@ def test_every_error_in_a_file_is_reported_with_its_line_and_a_fix(file: Path):
     assert "169.254.169.254" in found[5].problem
 
 
-NOT_OF_THE_VALUE = ("No such file", "they belong together")
+NOT_OF_THE_VALUE = ("No such file", "they belong together", "go together")
 
 
 @pytest.mark.parametrize("name", Config.__struct_fields__)
@@ -80,7 +80,21 @@ def test_files_named_in_settings_are_read(tmp_path: Path):
     (one,) = mistakes(None, {"SVC_TLS_CERTFILE": str(tmp_path / "none")})
     assert "tls_keyfile is not set" in one.problem
     (one,) = mistakes(None, {"SVC_ATTESTATION_ROOTS_FILE": str(tmp_path / "none")})
-    assert (one.where, "No such file" in one.problem) == ("attestation_roots_file", True)
+    assert (one.where, "No such file" in one.problem) == ("SVC_ATTESTATION_ROOTS_FILE", True)
+
+
+def test_what_settings_name_or_need_is_listed_with_its_line_beside_every_other_mistake(tmp_path: Path):
+    file = tmp_path / "svc.toml"
+    text = f"""store = "mysql://db/svc"
+tls_certfile = "{tmp_path}/certificate"
+attestation_roots_file = "{tmp_path}/none"
+"""
+    file.write_text(f"{text}workers = 0\n")
+    places = [(found.where, found.problem.partition(":")[0]) for found in mistakes(file, {})]
+    assert places[0] == (f"{file}:4", "workers")
+    assert {where for where, _ in places} == {f"{file}:{line}" for line in (1, 2, 3, 4)}
+    file.write_text(f'{text}console_oidc_client_id = "x"\nevent_retention_days = 400\n')
+    assert {found.where for found in mistakes(file, {})} == {f"{file}:{line}" for line in (1, 2, 3, 4, 5)}
 
 
 OPENID = """console_oidc_issuer = "https://id.example.com/realms/shop"

@@ -242,7 +242,7 @@ def test_config_check_names_a_time_that_cannot_be(tmp_path: Path):
     file = tmp_path / "svc.toml"
     file.write_text("event_retention_days = 400\n")
     (found,) = mistakes(file, {})
-    assert (found.where, "400 days are more" in found.problem) == ("event_retention_days", True)
+    assert (found.where, "400 days are more" in found.problem) == (f"{file}:1", True)
     assert list(mistakes(file, {"SVC_VISITOR_RETENTION_DAYS": "400"})) == []
 
 

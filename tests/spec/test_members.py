@@ -1,4 +1,4 @@
-"""Decisions 15.1, 15.2 and 15.5: members, their invitations, what their roles allow, and how soon a change holds."""
+"""Decisions 15.1, 15.2 and 15.6: members, their invitations, what their roles allow, and how soon a change holds."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from svc.identify.tables import EVENTS
 from tests.spec.responses import visit
 from tests.support.live import ORIGIN, Live, live_service, report
 from tests.support.worlds import HeldThreads
+from tests.test_docs import block
 
 
 @pytest.fixture
@@ -52,6 +53,10 @@ async def test_the_reason_of_a_401_is_in_the_log_line_and_not_in_the_response(li
     assert line["reason"] == "the origin is not in the key's list: 'https://other.example'"
     assert "organization" not in line
     assert line["reason"] not in response.text
+    shown = json.loads(block("monitoring.md", "json", "the origin is not"))
+    made_up = {name: line[name] for name in ("request_id", "key_id", "duration_ms")}
+    line["level"] = line.pop("log_level")
+    assert shown | made_up == line | {"timestamp": shown["timestamp"]}, "the page shows another line"
     await live.client.post("/api/v1/identify", headers={"x-api-key": "svc_pk_nonsense"})
     assert requests(logged)[1]["reason"] == "not a key of this service, or mistyped"
 

@@ -105,9 +105,11 @@ def test_a_moment_after_the_last_copy_is_refused_and_an_idle_time_is_not(run: Ru
     for name, to_ms in (("idle", idle_ms), ("end", copied.at_ms)):
         assert restored(run, tmp_path, name, "--to", timestamp(to_ms))["lost_s"] == 0
         assert len(names(run, tmp_path / name)) == 6
-    late = ("--to", timestamp(copied.at_ms + 90_500))
-    run("restore", tmp_path / "backup", "--data", tmp_path / "new", *late).assert_refused("90.5 s before", late[1])
-    assert restored(run, tmp_path, "new", *late, "--accept-loss")["lost_s"] == 90.5
+    late = ("--to", timestamp(copied.at_ms + 2_711_256_947))
+    run("restore", tmp_path / "backup", "--data", tmp_path / "new", *late).assert_refused(
+        "2,711,256.947 s before", late[1]
+    )
+    assert restored(run, tmp_path, "new", *late, "--accept-loss")["lost_s"] == 2_711_256.947
 
 
 @pytest.mark.usefixtures("pepper")

@@ -572,6 +572,30 @@ async def test_what_an_earlier_version_saved_and_this_one_cannot_read_fails_alon
 
 
 @pytest.mark.parametrize(
+    ("condition", "mode", "is_warned_of"),
+    [
+        ("true", "active", True),
+        ("1 < 2 || score >= 90", "active", True),
+        ('action == "log_in" || !false', "shadow", True),
+        ("true", "off", False),
+        ("false || 1 / 0 > 1", "active", False),
+        ('!present("account.id")', "active", False),
+        ('!in_list("blocked_visitors")', "active", False),
+        ("score >= 90 && true", "active", False),
+    ],
+)
+async def test_a_rule_that_matches_every_event_is_saved_and_warned_of(
+    shop: Shop, condition: str, mode: str, is_warned_of: bool
+):
+    rule = FIFTH | {"condition": condition, "mode": mode}
+    preview = await shop.ask("POST", "/rules/preview", json={"rules": [rule]})
+    for answer in (preview, await shop.save(rule)):
+        assert succeeded(answer).get("warnings", []).count("rules[0] matches every event") == is_warned_of, (
+            "without any event"
+        )
+
+
+@pytest.mark.parametrize(
     ("condition", "says"),
     [
         ('level == "hihg"', "no event has 'hihg' there, since it is not a level"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import ssl
 import subprocess
 import threading
@@ -24,6 +25,7 @@ from svc.features.webhooks.records import EVENT_TYPES
 from svc.world import World
 from tests.spec.commands import Run
 from tests.support.development import Dev, development_service, running
+from tests.test_docs import block
 
 pytestmark = pytest.mark.only_on("lmdb", "a development service has its own directory: test_store_in_a_database.py")
 
@@ -121,6 +123,35 @@ def test_every_type_is_triggered_forwarded_unchanged_and_printed(run: Run, dev: 
     shown = [line.split() for line in lines if line.strip()]
     assert {(words[1], words[3]) for words in shown} == {("200", "ms")}
     assert {words[4] for words in shown} == set(EVENT_TYPES)
+
+
+@pytest.mark.slow
+def test_forwarding_says_what_the_page_shows(run: Run, dev: Dev, application: Application):
+    shown = block("webhooks.md", "console", "--forward-to http://localhost:3000/hook")
+    target = f"http://127.0.0.1:{application.server_port}/hook"
+    with running("webhook", "listen", "--forward-to", target, *dev.options(), until="secret") as (process, seen):
+        trigger(run, dev, "webhook.test")
+        assert process.stdout is not None
+        said = seen + process.stdout.readline() + process.stdout.readline()
+    as_shown = {dev.url: "http://127.0.0.1:8080", target: "http://localhost:3000/hook", r"\d\d:\d\d:\d\d": "12:03:55"}
+    as_shown |= {
+        r"svc_whsec_\w+": "svc_whsec_...",
+        "200  .*": "200  8 ms  identification.completed  019b76da-a800-7b05-94ac-4531d432f023",
+    }
+    for pattern, text in as_shown.items():
+        said = re.sub(pattern, text, said)
+    assert said == shown.partition("\n")[2]
+
+
+@pytest.mark.slow
+def test_a_review_is_opened_as_often_as_it_is_triggered(run: Run, dev: Dev, application: Application):
+    with listening(dev, application):
+        reviews = [trigger(run, dev, "review.opened")["review_id"] for _ in range(2)]
+        opened: list[str] = []
+        while len(opened) < 2:
+            received = json.loads(application.received.get(timeout=PATIENCE_S).body)
+            opened += [received["data"]["id"]] if received["type"] == "review.opened" else []
+    assert opened == reviews
 
 
 @pytest.mark.slow

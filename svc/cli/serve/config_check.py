@@ -12,6 +12,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,7 +23,7 @@ from msgspec import inspect as types
 from svc.command.help import CommandGroup, examples
 from svc.command.output import CommandError, json_option, show
 from svc.kernel.config import Config, ConfigError
-from svc.kernel.config_loading import LISTS, NOT_SETTINGS, PREFIX, checked, read_variables, refuse_conflicts
+from svc.kernel.config_loading import CONFLICTS, LISTS, NOT_SETTINGS, PREFIX, checked, read_variables
 from svc.kernel.net.addresses import read_bind
 from svc.kernel.values.errors import OperatorError
 from svc.kernel.values.fields import bare
@@ -75,10 +76,10 @@ def check(file: Path | None, as_json: bool) -> None:
 
 
 def mistakes(file: Path | None, environment: Mapping[str, str]) -> Iterator[Mistake]:
-    """Yield every mistake in the settings: those in the file in the order of its settings, then those in variables;
-    where there are none, those in the files that settings name.
+    """Yield every mistake in the settings: those in the file in the order of its settings, then those in variables, and
+    those in what settings name. What settings need of each other is asked where each is right by itself.
     """
-    in_file: dict[str, Any] = {}
+    text, in_file = "", dict[str, Any]()
     wrong: list[Mistake] = []
     if file is not None:
         try:
@@ -97,8 +98,15 @@ def mistakes(file: Path | None, environment: Mapping[str, str]) -> Iterator[Mist
     variables = read_variables(environment)
     wrong += [mistake for name in variables for mistake in _of_variable(name, variables[name])]
     yield from wrong
-    if not wrong:
-        yield from _together({**in_file, **variables}, variables)
+    for line in _together({**in_file, **variables}, is_whole=not wrong):
+        name = re.split(r"\W", line, maxsplit=1)[0]
+        problem = line.removeprefix(f"{name}: ")
+        if name in variables:
+            yield Mistake(PREFIX + name.upper(), problem)
+        elif name in in_file:
+            yield Mistake(f"{file}:{_line_of(text, name)}", line)
+        else:
+            yield Mistake(name, problem) if name in Config.__struct_fields__ else Mistake("the settings", line)
 
 
 def usable(file: Path | None, environment: Mapping[str, str]) -> Config:
@@ -107,21 +115,28 @@ def usable(file: Path | None, environment: Mapping[str, str]) -> Config:
     if file is not None:
         with suppress(OSError, NotTextError, tomllib.TOMLDecodeError):
             in_file = tomllib.loads(decode_text(file.read_bytes()))
-    given = {**in_file, **read_variables(environment)}
+    return checked(_sound({**in_file, **read_variables(environment)}), str)
+
+
+def _together(settings: Mapping[str, Any], *, is_whole: bool) -> Iterator[str]:
+    """Yield a line for each mistake in settings that are valid one by one: `is_whole`, if none is left out, also those
+    in their combination.
+    """
+    config = checked(_sound(settings), str)
+    conflicts = [partial(refuse, config, settings, str) for refuse in CONFLICTS] if is_whole else []
+    for look in (*conflicts, *(partial(read, config) for read in _readers(config))):
+        try:
+            look()
+        except ConfigError as error:
+            yield error.line
+        except OperatorError as error:
+            yield f"store: {error.line}"
+
+
+def _sound(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that are valid by themselves."""
     known = {name: value for name, value in given.items() if name in Config.__struct_fields__}
-    return checked({name: value for name, value in known.items() if _problem(name, value) is None}, str)
-
-
-def _together(settings: Mapping[str, Any], variables: Mapping[str, Any]) -> Iterator[Mistake]:
-    """Yield what is wrong with a combination of settings that are valid one by one."""
-    config = checked(settings, str)
-    try:
-        refuse_conflicts(config, settings, str)
-    except ConfigError as error:
-        setting, _, problem = error.line.partition(": ")
-        yield Mistake(PREFIX + setting.upper() if setting in variables else setting, problem)
-    else:
-        yield from _in_named_files(config)
+    return {name: value for name, value in known.items() if _problem(name, value) is None}
 
 
 def _not_toml(file: Path, message: str) -> Mistake:
@@ -205,17 +220,6 @@ def _variable_example(variable: str) -> str:
     if name in LISTS:
         return ",".join(map(str, value))
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
-
-
-def _in_named_files(config: Config) -> Iterator[Mistake]:
-    for read in _readers(config):
-        try:
-            read(config)
-        except ConfigError as error:
-            setting, colon, problem = error.line.partition(": ")
-            yield Mistake(setting, problem) if colon else Mistake("the settings", error.line)
-        except OperatorError as error:
-            yield Mistake("store", error.line)
 
 
 def _readers(config: Config) -> Iterator[Callable[[Config], object]]:

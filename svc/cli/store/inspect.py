@@ -169,7 +169,7 @@ def readers(store: ReadOnlyStore, as_json: bool) -> None:
     show_table(found, ("process", "thread", "commit", "behind"), "readers", as_json=as_json)
 
 
-@inspect.command(epilog=examples("svc inspect rows keys --org ORG --limit 10"))
+@inspect.command(epilog=examples("svc inspect rows organization_keys --org ORG --limit 10"))
 @click.argument("table")
 @click.option("--org", "organization", metavar="ORG", help="Organization: its id or number.")
 @click.option("--key", "parts", multiple=True, metavar="PART", help="A part of the key; repeat in order.")

@@ -65,7 +65,7 @@ class Loss(NamedTuple):
             return f"the backup ends at {reached}, and what was committed later is lost: {self.because}"
         commits = f" ({self.commits} commit{'s' * (self.commits != 1)})" if self.commits else ""
         return (
-            f"the backup ends at {reached}, {self.short_s:g} s before {timestamp(self.wanted_ms)}, and what was "
+            f"the backup ends at {reached}, {self.short_s:,.12g} s before {timestamp(self.wanted_ms)}, and what was "
             f"committed between is lost{commits}: {self.because}"
         )
 

@@ -134,7 +134,7 @@ def get(operation: Operation, request_id: UUID) -> None:
         "svc events tail ORG --environment development",
         "svc events tail ORG --since 10m --json | jq .visitor_id",
         "svc events tail ORG --since 30d --cursor-file cursor --json >> events.jsonl",
-        "svc events tail ORG --changes --cursor-file cursor --json >> changes.jsonl",
+        "svc events tail ORG --changes --since 400d --cursor-file cursor --json >> changes.jsonl",
     ),
 )
 @click.argument("organization_id", metavar="ORG")

@@ -249,7 +249,7 @@ async def _holds(services: Services, caller: Caller) -> bool:
 
 
 async def _still_holds(services: Services, caller: Caller) -> bool:
-    """Return as `_holds`, and note an open stream as use of its session (decisions 15.5)."""
+    """Return as `_holds`, and note an open stream as use of its session (decisions 15.6)."""
     holds = await _holds(services, caller)
     if holds:
         await note_open_stream(services, caller)

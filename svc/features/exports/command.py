@@ -181,8 +181,8 @@ def export() -> None:
     epilog=examples(
         "svc export events ORG --since 7d --format csv --output events.csv",
         "svc export events ORG --documents --output traffic.jsonl.gz",
-        "svc export events ORG --format parquet --hourly /srv/events --follow",
-        "svc export events ORG --hourly /srv/changes --changes --follow",
+        "svc export events ORG --since 400d --format parquet --hourly /srv/events --follow",
+        "svc export events ORG --since 400d --hourly /srv/changes --changes --follow",
     ),
 )
 @filter_options(since="30d")

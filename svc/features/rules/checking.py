@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from svc.features.rules.language.conditions import OVER_BUDGET, Condition, compile_once
+from svc.features.rules.language.conditions import OVER_BUDGET, Condition, compile_once, is_true_of_all
 from svc.features.rules.language.cost import BUDGET, FILTER_BUDGET, UNITS_A_MS, fetched_units, in_ms
 from svc.features.rules.language.language import MAX_LENGTH, ConditionError
 from svc.features.rules.language.literals import warnings
@@ -90,13 +90,20 @@ def filter_problem(condition: str, lists: ListPrefixes) -> tuple[Issue, str] | N
 
 
 def condition_warnings(rules: Sequence[Rule], kind: EnvironmentKind) -> Iterator[str]:
-    """Yield a sentence for each literal of these rules, which were checked, that no event of this kind of environment
-    can have, beginning with `rules[n]`.
+    """Yield a sentence for each of these rules, which were checked, that is true whatever an event has, and for each
+    literal that no event of this kind of environment can have, beginning with `rules[n]`.
     """
     for position, rule in enumerate(rules):
         tree = compile_once(rule.condition).tree
+        if tree is not None and rule.mode != "off" and is_true_of_all(tree):
+            yield everything_warning(position)
         for sentence in () if tree is None else warnings(tree, kind):
             yield f"rules[{position}]: {sentence}"
+
+
+def everything_warning(position: int) -> str:
+    """Return the warning of a rule that matches every event."""
+    return f"rules[{position}] matches every event"
 
 
 def label_warnings(rules: Sequence[Rule]) -> Iterator[str]:

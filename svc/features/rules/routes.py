@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from svc.features.accounts.queries import environments_of
 from svc.features.events.routes import newest_positions
 from svc.features.lists.standing import ruleset_warnings
-from svc.features.rules.checking import condition_warnings, label_warnings
+from svc.features.rules.checking import condition_warnings, everything_warning, label_warnings
 from svc.features.rules.jobs import SAVED_SINCE, checked_drafts, checked_rules, decide_by, ruleset_in_force, save_rules
 from svc.features.rules.language.conditions import compile_once, is_valid, known
 from svc.features.rules.ruleset import MAX_RULES, Decided, Prepared, Rule, RuleMode, Ruleset, prepared
@@ -342,7 +342,7 @@ def _decided(
 def _previewed(tally: _Tally, sent_rules: Sequence[RuleFields], tried: Ruleset, kind: EnvironmentKind) -> RulesPreview:
     rules = tried.rules
     everything = [at for at, rule in enumerate(rules) if 0 < tally.looked_at == tally.matches[rule.id]]
-    warnings = [*(f"rules[{at}] matches every event" for at in everything), *label_warnings(rules)]
+    warnings = [*map(everything_warning, everything), *label_warnings(rules)]
     return RulesPreview(
         events=tally.looked_at,
         rules=tuple(
@@ -358,7 +358,7 @@ def _previewed(tally: _Tally, sent_rules: Sequence[RuleFields], tried: Ruleset, 
         ),
         before=dict(tally.before),
         after=dict(tally.after),
-        warnings=(*warnings, *ruleset_warnings(tried), *condition_warnings(rules, kind)) or UNSET,
+        warnings=tuple(dict.fromkeys((*warnings, *ruleset_warnings(tried), *condition_warnings(rules, kind)))) or UNSET,
     )
 
 

@@ -63,7 +63,7 @@ TAGS = {
     "Server API": "What your servers read. Needs a secret key; never send one from a browser.",
     "Management: keys": "Keys of the organization. Needs a management key.",
     "Management: webhooks": "Endpoints of yours that events are sent to. Needs a management key.",
-    "Management: rules": "What is decided of a visit. Needs a management key; saving needs the role `admin`.",
+    "Management: rules": "What is decided of a visit. Needs a management key; active ones need the role `admin`.",
     "Management: weights": "What each signal weighs. Needs a management key; changes need the role `admin`.",
     "Management: lists": "Lists of visitors, accounts, addresses and more. Needs a management key.",
     "Management: labels": "What events turned out to be, and how signals and rules did. Needs a management key.",

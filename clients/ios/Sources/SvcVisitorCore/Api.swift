@@ -107,7 +107,7 @@ public struct SvcOptions: Sendable {
             if ["svc_sk_", "svc_px_", "svc_mk_"].contains(where: { apiKey.hasPrefix($0) }) {
                 "apiKey is a key for servers, and everybody can read it in an app: revoke it, and use a public key (svc_pk_...)."
             } else if !apiKey.hasPrefix("svc_pk_") || !apiKey.utf8.allSatisfy({ (33...126).contains($0) }) {
-                "apiKey must be a public key, svc_pk_..., as `svc key issue ORG --kind public --platform ios` prints it."
+                "apiKey must be a public key (svc_pk_...): `svc key issue ORG --kind public --environment production --platform ios`."
             } else if !Self.limits.contains(timeoutMs) || !Self.limits.contains(collectMs) {
                 "timeoutMs and collectMs are numbers of milliseconds above 0."
             } else if pins.count == 1 || pins.contains(where: { Texts.fromBase64($0)?.count != 32 }) {

@@ -20,7 +20,7 @@ from svc.features.rules.language.evaluators import evaluator, failing, is_known
 from svc.features.rules.language.language import MAX_LENGTH, VARIABLES, ConditionError, checked_tree
 from svc.features.rules.language.literals import PatternError, faults, read_pattern, readable
 from svc.features.rules.language.tree import Node, Type, called
-from svc.features.rules.language.values import Evaluation, EvaluationError, Evaluator, TooExpensiveError
+from svc.features.rules.language.values import Evaluation, EvaluationError, Evaluator, TooExpensiveError, Values
 
 COMPILED_UNITS: Final = 200
 """Of a condition that is compiled, at most: one whose evaluation fails is evaluated twice."""
@@ -173,6 +173,20 @@ def _alternatives(node: Node) -> Iterator[Node]:
             yield from _alternatives(part)
     else:
         yield node
+
+
+def is_true_of_all(tree: Node) -> bool:
+    """Return whether a condition is true whatever an event has: something that asks nothing of it makes it true."""
+    return any(map(_is_true, _alternatives(tree)))
+
+
+def _is_true(node: Node) -> bool:
+    if variables_in(node) or any(_literals("in_list", node)):
+        return False
+    try:
+        return evaluator(node)(Evaluation(Values(lambda _: None), lambda _: False, BUDGET)) is True
+    except FAILURES:
+        return False
 
 
 def _asks_list(node: Node) -> bool:

@@ -80,10 +80,21 @@ def _refused(dev: DevService, _: Path, __: list[str]) -> Done:
 
 def _reviewed(dev: DevService, directory: Path, ids: list[str], *, closed: bool) -> Done:
     done = _identified(dev, directory, ids, automated=False)
-    review = dev.managed("POST", "/reviews", {"request_id": done["request_id"]})["review"]
+    review = _opened(dev, done["request_id"])
+    if review["request_id"] != done["request_id"]:  # one that an earlier sample left open: nothing was sent
+        _close(dev, review)
+        review = _opened(dev, done["request_id"])
     if closed:
-        dev.managed("POST", f"/reviews/{review['id']}/close", {"label": "legitimate"})
+        _close(dev, review)
     return {"request_id": done["request_id"], "review_id": review["id"]}
+
+
+def _opened(dev: DevService, request_id: str) -> Done:
+    return dev.managed("POST", "/reviews", {"request_id": request_id})["review"]
+
+
+def _close(dev: DevService, review: Done) -> None:
+    dev.managed("POST", f"/reviews/{review['id']}/close", {"label": "legitimate"})
 
 
 def _test(dev: DevService, _: Path, endpoints: list[str]) -> Done:

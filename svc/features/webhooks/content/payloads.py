@@ -91,7 +91,7 @@ class RefusedIdentification(msgspec.Struct, frozen=True, kw_only=True):
         str | UnsetType,
         about(
             "Why the key was refused. The caller of a production or staging key does not see it.",
-            "the origin is not in the key's list",
+            "the origin is not in the key's list: 'https://other.example'",
         ),
     ] = UNSET
     count: Annotated[int, about("Refusals of this key and code since the event before.", 1)]

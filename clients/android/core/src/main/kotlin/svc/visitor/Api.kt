@@ -257,7 +257,7 @@ class SvcOptions private constructor(builder: Builder) {
             SERVER_KEYS.any { apiKey.startsWith(it) } ->
                 "apiKey is a key for servers, and everybody can read it in an app: revoke it, and use a public key (svc_pk_...)."
             !apiKey.startsWith("svc_pk_") || apiKey.any { it !in '!'..'~' } ->
-                "apiKey must be a public key, svc_pk_..., as `svc key issue ORG --kind public --platform android` prints it."
+                "apiKey must be a public key (svc_pk_...): `svc key issue ORG --kind public --environment production --platform android`."
             timeoutMs !in 1..SvcRequest.MAX_MS -> "timeoutMs is a number of milliseconds above 0."
             collectMs !in 1..SvcRequest.MAX_MS -> "collectMs is a number of milliseconds above 0."
             pins.isNotEmpty() && (pins.size < 2 || pins.any { !PIN.matches(it) }) ->

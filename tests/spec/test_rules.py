@@ -193,6 +193,14 @@ async def test_the_first_rule_that_matches_decides_and_nothing_else_changes(shop
     assert counts["Fifth account"]["matched_24h"] == 1
 
 
+async def test_a_rule_that_asks_a_list_or_something_else_decides_where_the_list_holds_nothing(shop: Shop):
+    """One that asks lists alone is not evaluated there."""
+    lists = {"name": "Lists", "condition": 'in_list("blocked_visitors") || in_list("blocked_addresses")'}
+    either = {"name": "Either", "condition": 'in_list("blocked_visitors") || visitor.is_new'}
+    await shop.save(lists | {"action": "block"}, either | {"action": "review"})
+    assert (await act(shop.live, shop.public))["decision"]["rule"] == "Either"
+
+
 async def test_shadow_rules_decide_nothing_and_are_counted_and_listed(shop: Shop):
     shadow = FIFTH | {"condition": "true", "mode": "shadow", "action": "block"}
     off = {"name": "Off", "condition": "true", "action": "block", "mode": "off"}

@@ -345,6 +345,18 @@ def test_the_deepest_condition_that_is_compiled_can_be_compiled(text: str):
     compiled_evaluator(nested(depth))
 
 
+@pytest.mark.parametrize(
+    "text", ["[{}, {}].exists(t, t.matches('(a|b)*c'))", "(visitor.is_new ? {} : {}).matches('(a|b)*c')"]
+)
+def test_of_several_values_each_may_cost_as_much_as_the_longest(text: str):
+    short, long = "'a'", f"'{'a' * 500}'"
+
+    def units(*values: str) -> int:
+        return units_of(checked_tree(text.format(*values)))
+
+    assert units(short, long) == units(long, short) == units(long, long) > 3 * units(short, short)
+
+
 @pytest.mark.slow(0.3)
 def test_an_evaluation_never_spends_more_than_its_condition_may_cost():
     for text in conditions(100, 500):

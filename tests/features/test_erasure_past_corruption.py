@@ -119,6 +119,9 @@ async def test_an_erasure_ends_whatever_table_is_corrupt(tmp_path: Path):
         house = House(live, live.organization, "annaxq")
         await fill(house, receivers)
         await _attest(live)
+        invited = {"email": "berta@other.example", "name": "Berta", "role": "viewer"}
+        other = House(live, live.new_organization("other"), "bertaxq")
+        assert (await other.admin("POST", "/members", invited)).status_code == 201
         store, number = live.found.store, house.organization.number
         intact, tried = stored(store.engine), 0
         for what, (begin, go_on) in ways(house, live.clock.now_ms).items():

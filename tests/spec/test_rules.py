@@ -397,6 +397,17 @@ async def test_a_preview_and_an_explanation_know_what_the_request_said(shop: Sho
     assert {rule["name"]: rule["matches"] for rule in preview["rules"]} == {name: decided.count(name) for name in names}
 
 
+async def test_an_event_has_its_account_where_a_backend_set_something_else(shop: Shop):
+    rule = {"name": "Account a", "condition": 'present("account.id") && account.id == "a"', "action": "review"}
+    assert (await shop.save(rule)).status_code == 200
+    answer = await act(shop.live, shop.public, **NAMED)
+    path, headers = f"/api/v1/events/{answer['request_id']}", {"x-api-key": shop.secret}
+    succeeded(await shop.live.client.patch(path, json={"action": "log_in.failed"}, headers=headers))
+    assert await shop.explained(answer["request_id"]) == [True]
+    preview = succeeded(await shop.ask("POST", "/rules/preview", json={"rules": [rule]}))
+    assert preview["before"] == preview["after"] == {"review": 1}
+
+
 async def test_what_a_request_said_is_gone_once_the_event_has_it_again(shop: Shop):
     """The archived document names it, and not the account: its erasure would not find it there."""
     answer = await act(shop.live, shop.public, **NAMED)

@@ -18,7 +18,8 @@ from svc.features.webhooks.tables import REFUSALS
 from svc.features.weights.jobs import save_weights
 from svc.identify.scoring.signals import signal_names
 from svc.identify.scoring.weights import WeightsChange
-from tests.support.live import Live, live_service, mistyped, opened, report
+from tests.spec.responses import forward
+from tests.support.live import PUBLIC_ADDRESS, Live, live_service, mistyped, opened, report, succeeded
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -94,12 +95,14 @@ async def test_an_identification_is_suspect_from_the_threshold_on(tmp_path: Path
     async with live_service(tmp_path, transport=receiver) as live:
         subscribe(live, "live")
         number, now_ms = live.organization.number, live.clock.now_ms
-        _, secret = live.issue(environment="production")
+        public, secret = (live.issue(kind, "production")[1] for kind in ("public", "secret"))
         for threshold in (51, 50, 49):
             change = WeightsChange(threshold=threshold, weights=weights)
             live.found.store.write_now([lambda txn, of=change: save_weights(txn, number, None, "web", of, now_ms)])
-            assert (await live.identify(secret, SUSPICIOUS)).json()["suspect_score"] == 50
-        said = await receiver.events(5)
+            assert (await live.identify(public, SUSPICIOUS)).json()["suspect_score"] == 50
+        unscored = await forward(live, secret, {"x-svc-visitor-ip": PUBLIC_ADDRESS}, signals={"q": 1})
+        assert "suspect_score" not in succeeded(unscored)
+        said = await receiver.events(6)
         assert [each["data"]["suspect_threshold"] for each in said if each["type"] == "visitor.suspect"] == [50, 49]
 
 

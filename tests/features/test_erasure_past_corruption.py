@@ -18,6 +18,7 @@ from svc.features.erasure.accounts import continue_account_erasure, erase_accoun
 from svc.features.erasure.organizations import continue_removal, remove_organization
 from svc.features.erasure.unreadable import UnreadableRows
 from svc.features.erasure.visitors import continue_erasure, erase_visitor
+from svc.features.reviews.tables import REVIEWS
 from svc.features.tables import TABLES
 from svc.identify.tables import ACCOUNT_ERASURES, ERASURES, EVENTS, HOURS, VISITORS
 from svc.identify.velocity.counts import account_digest
@@ -161,6 +162,27 @@ async def test_an_erasure_whose_own_row_is_corrupt_begins_anew(tmp_path: Path):
         left = stored(store.engine)
         assert left["erasures"] == left["account_erasures"] == {}
         assert not [key for key in left["visitor_ids"] if raw_id in key]
+
+
+@pytest.mark.slow
+@pytest.mark.only_on("lmdb", "as above")
+async def test_a_review_that_is_corrupt_goes_with_what_leads_to_it_and_its_webhook(tmp_path: Path):
+    async with service(tmp_path, Receivers(always(DOWN, 0))) as live:
+        house = House(live, live.organization, "annaxq")
+        await house.fill()
+        store, number = live.found.store, house.organization.number
+        intact, of = stored(store.engine), ways(house, live.clock.now_ms)
+        leads = ("reviews", "subject_reviews", "open_reviews", "open_cases", "webhook_events")
+        for what in ("visitor", "account"):
+            run(store, *of[what])
+            usual = {name: stored(store.engine)[name].keys() for name in leads}
+            restore(store.engine, intact)
+            assert flip(store.engine, REVIEWS, number)
+            run(store, *of[what])
+            left = stored(store.engine)
+            for name in leads:
+                assert left[name].keys() <= usual[name], f"{what}: {name}"
+            restore(store.engine, intact)
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ from svc.features.erasure.accounts import continue_account_erasure, erase_accoun
 from svc.features.erasure.organizations import continue_removal, remove_organization
 from svc.features.erasure.unreadable import UnreadableRows
 from svc.features.erasure.visitors import continue_erasure, erase_visitor
+from svc.features.lists.tables import LIST_ENTRIES
 from svc.features.reviews.tables import REVIEWS
 from svc.features.tables import TABLES
 from svc.identify.tables import ACCOUNT_ERASURES, ERASURES, EVENTS, HOURS, VISITORS
@@ -166,18 +167,25 @@ async def test_an_erasure_whose_own_row_is_corrupt_begins_anew(tmp_path: Path):
 
 @pytest.mark.slow
 @pytest.mark.only_on("lmdb", "as above")
-async def test_a_review_that_is_corrupt_goes_with_what_leads_to_it_and_its_webhook(tmp_path: Path):
+@pytest.mark.parametrize(
+    ("table", "leads"),
+    [
+        (REVIEWS, ("reviews", "subject_reviews", "open_reviews", "open_cases", "webhook_events")),
+        (LIST_ENTRIES, ("list_entries", "list_expiries", "listed")),
+    ],
+    ids=lambda of: getattr(of, "name", ""),
+)
+async def test_a_corrupt_row_goes_with_what_leads_to_it(tmp_path: Path, table: Table[Any], leads: tuple[str, ...]):
     async with service(tmp_path, Receivers(always(DOWN, 0))) as live:
         house = House(live, live.organization, "annaxq")
         await house.fill()
         store, number = live.found.store, house.organization.number
         intact, of = stored(store.engine), ways(house, live.clock.now_ms)
-        leads = ("reviews", "subject_reviews", "open_reviews", "open_cases", "webhook_events")
         for what in ("visitor", "account"):
             run(store, *of[what])
             usual = {name: stored(store.engine)[name].keys() for name in leads}
             restore(store.engine, intact)
-            assert flip(store.engine, REVIEWS, number)
+            assert flip(store.engine, table, number)
             run(store, *of[what])
             left = stored(store.engine)
             for name in leads:

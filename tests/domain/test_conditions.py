@@ -314,6 +314,41 @@ def test_an_evaluation_comes_to_what_the_runtime_of_the_language_does(seed: int)
         assert (None if isinstance(found, str) else found) is evaluate(text), text
 
 
+EDGES = r"""
+!bool("0") ; !bool("F") ; !bool("False") ; bool("1") ; bool("t") ; bool("yes") ; string(b"\xc3\xa4") == "ä" ;
+string(b"\xff") == "" ; string(true) == "true" ; string(-5) == "-5" ; string(5u) == "5" ; double("1.5") == 1.5 ;
+int("+5") == 5 ; int("9223372036854775807") > 0 ; int("9223372036854775808") > 0 ; int("-9223372036854775808") < 0 ;
+uint("18446744073709551615") > 0u ; uint("18446744073709551616") > 0u ; uint("-1") > 0u ; int(-1.9) == -1 ;
+int(9223372036854775000.0) > 0 ; int(9223372036854775808.0) > 0 ; uint(18446744073709551615.0) > 0u ; 0u - 1u == 0u ;
+-7 / 2 == -3 ; 7 / -2 == -3 ; -7 / -2 == 3 ; 0 / -5 == 0 ; 7 / 0 == 0 ; -7 % 3 == -1 ; 7 % -3 == 1 ; 7 % 0 == 0 ;
+9223372036854775807 + 1 > 0 ; -9223372036854775807 - 2 < 0 ; 1.0 / 0.0 > 1.0 ; -1.0 / 0.0 < 1.0 ; 1.0 / -0.0 < 0.0 ;
+0.0 / 0.0 < 1.0 ; 0.0 / 0.0 == 0.0 ; [1, 2][0] == 1 ; [1, 2][1] == 2 ; [1, 2][2] == 2 ; [1, 2][-1] == 2 ;
+duration("1.5s") == duration("1500ms") ; duration("1h1.5m") == duration("3690s") ;
+duration("-1.5h") == duration("-90m") ; duration(".5s") == duration("500ms") ; duration("1.s") == duration("1s") ;
+duration("0") == duration("0s") ; string(duration("0s")) == "0s" ; string(duration("-1.25s")) == "-1.25s" ;
+string(duration("90m")) == "5400s" ; duration("-90s").getMinutes() == -1 ;
+duration("3723.5s").getMilliseconds() == 500 ; now - now == duration("0s") ;
+timestamp("2026-01-05T10:00:00.25-03:30") == timestamp("2026-01-05T13:30:00.25Z") ;
+timestamp("2026-01-05T10:00:00+03:30") == timestamp("2026-01-05T06:30:00Z") ;
+timestamp("2026-01-05T10:00:00.000000001Z") > timestamp("2026-01-05T10:00:00Z") ;
+timestamp("0001-01-01T00:00:00Z") < now ; timestamp("9999-12-31T23:59:59.999999999Z") > now ;
+timestamp("9999-12-31T23:59:59-00:01") > now ; timestamp("0001-01-01T00:00:00+00:01") < now ;
+int(timestamp("1969-12-31T23:59:58.5Z")) == -1 ;
+string(timestamp("2026-01-05T10:00:00.25Z")) == "2026-01-05T10:00:00.25Z" ;
+timestamp("2026-01-04T10:00:00Z").getDayOfWeek() == 0 ; timestamp("2026-01-05T10:00:00Z").getDayOfYear() == 4 ;
+timestamp("2026-01-05T10:00:00Z").getHours("+02:00") == 12 ;
+timestamp("2026-01-05T10:00:00Z").getHours("-02:30") == 7
+"""
+"""Conditions, each but the last followed by a semicolon."""
+
+
+def test_numbers_texts_and_times_at_their_limits_come_to_what_the_runtime_of_the_language_does():
+    evaluate = runtime()
+    for text in map(str.strip, EDGES.split(";")):
+        found = known(text).ask(evaluation(units=1 << 40))
+        assert (None if isinstance(found, str) else found) is evaluate(text), text
+
+
 @pytest.mark.slow(0.5)
 def test_a_compiled_condition_comes_to_what_its_closures_do():
     """With the same error, and the same units left, also where variables are absent or units run out."""
@@ -343,6 +378,18 @@ def test_the_deepest_condition_that_is_compiled_can_be_compiled(text: str):
     depth = max(depth for depth in range(COMPILED_UNITS) if units_of(nested(depth)) <= COMPILED_UNITS)
     assert depth > 30
     compiled_evaluator(nested(depth))
+
+
+@pytest.mark.parametrize(
+    "text", ["[{}, {}].exists(t, t.matches('(a|b)*c'))", "(visitor.is_new ? {} : {}).matches('(a|b)*c')"]
+)
+def test_of_several_values_each_may_cost_as_much_as_the_longest(text: str):
+    short, long = "'a'", f"'{'a' * 500}'"
+
+    def units(*values: str) -> int:
+        return units_of(checked_tree(text.format(*values)))
+
+    assert units(short, long) == units(long, short) == units(long, long) > 3 * units(short, short)
 
 
 @pytest.mark.slow(0.3)

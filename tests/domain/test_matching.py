@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from svc.identify.matching import Features, Statistics, StatisticsUpdate, blocks, match_visitor, parameters
 from svc.identify.matching.blocks import block_keys, keys_to_add, token_key
-from svc.identify.matching.decision import decide, reported_probability
+from svc.identify.matching.decision import LinkDecision, decide, reported_probability
 from svc.identify.matching.learned import calibration
 from svc.identify.matching.learned.calibration import FAR, HIDDEN, NEAR, UNKNOWN, WIDE, kind_of
 from svc.identify.matching.parameters import ATTRIBUTE_COUNT, BLOCK_LENGTH, RECORDS_READ
-from svc.identify.matching.visitor import first_record
+from svc.identify.matching.visitor import Visitor, first_record
 from svc.identify.model import Attribute
 from tests.domain.matching_world import (
     CHROME,
@@ -433,6 +433,26 @@ def test_the_link_threshold_depends_on_the_network_and_on_tokens(
         monkeypatch.setattr(calibration, "calibrated", calibrated)
         decision = decide(report, START_MS + 2 * DAY_MS, counts, [(1, known)], (), organization.statistics)
         assert (decision.number, decision.linked, decision.probability) == (1, linked, probability)
+
+
+def test_a_report_was_seen_exactly_before_if_the_index_says_so_or_the_record() -> None:
+    """Neither keeps all reports. One that the record has no more proves less, but where the visitor lives."""
+    organization = Organization()
+    organization.visit(features_of())
+    organization.visit(features_of(changed(CANVAS="another")), START_MS + DAY_MS)
+    remembers = organization.visitor(1)
+    assert remembers is not None
+    forgot = msgspec.structs.replace(remembers, exact_hashes=())
+
+    def decided(known: Visitor, exact_numbers: tuple[int, ...], ip: str = "81.2.69.142") -> LinkDecision:
+        report, statistics = features_of(ip=ip), organization.statistics
+        return decide(report, START_MS + 2 * DAY_MS, {}, [(1, known)], exact_numbers, statistics)
+
+    by_likeness, by_index, by_record = decided(forgot, ()), decided(forgot, (1,)), decided(remembers, ())
+    assert (by_likeness.outcome, by_likeness.confidence) == ("match", 99)
+    assert [(each.outcome, each.confidence) for each in (by_index, by_record)] == [("exact", 100)] * 2
+    assert by_index.raw == by_record.raw
+    assert 100 * decided(forgot, (1,), ip="203.0.113.5").raw < decided(remembers, (), ip="203.0.113.5").raw
 
 
 def test_a_young_class_takes_a_new_token_for_no_reason_to_link_a_changed_report() -> None:

@@ -260,6 +260,24 @@ def test_of_two_equal_devices_the_one_updated_later_is_not_taken_for_the_other(c
     assert organization.visit(late, START_MS + 12 * DAY_MS).number == home
 
 
+@pytest.mark.parametrize("newer", [{"browser_version": NEWER}, {"os_release": 1200}], ids=str)
+def test_a_device_with_a_newer_version_is_not_its_former_twin_with_an_older_one(newer: dict[str, int]) -> None:
+    """The report of the twin, which is away from home: the device that lives there would have gone back."""
+    organization = populated()
+    agent = msgspec.structs.replace(CHROME, os_release=1100)
+
+    def visit(day: int, ip: str, values: dict[Attribute, str] = DESKTOP_VALUES, agent: Agent = agent) -> int:
+        return organization.visit(features_of(values, ip=ip, agent=agent), START_MS + day * DAY_MS).number
+
+    home, elsewhere = [visit(day, (HOME, ELSEWHERE)[day % 2]) for day in range(8)][:2]
+    for day in (8, 10):
+        assert visit(day, HOME, agent=msgspec.structs.replace(agent, **newer)) == home
+        assert visit(day + 1, ELSEWHERE, UPDATED) == elsewhere
+    guest = features_of(UPDATED, ip=HOME, agent=agent)
+    found = likeliest_visitor(organization, organization.statistics, guest, START_MS + 12 * DAY_MS).decision
+    assert (found.number, found.linked) == (elsewhere, False)
+
+
 def test_a_device_that_was_never_equal_may_be_away_from_home() -> None:
     """Another one lives there, which is no twin of it: it never reported what that one reports."""
     organization = populated()

@@ -266,6 +266,8 @@ def test_retries_count_from_the_scheduled_time_unless_the_delivery_was_delayed_l
     assert classify_result(result(4, started_ms=AT_MS + 9_000), QUEUE, KEY).due_ms == AT_MS + step
     days_later = AT_MS + 3 * 86_400_000
     assert classify_result(result(4, started_ms=days_later), QUEUE, KEY).due_ms == days_later + step
+    by_a_clock_set_ahead = result(4, started_ms=days_later)._replace(late_ms=0)
+    assert classify_result(by_a_clock_set_ahead, QUEUE, KEY).due_ms == AT_MS + step
 
 
 @pytest.mark.parametrize("code", [429, 503])
@@ -282,8 +284,9 @@ def test_retry_after_is_honored_up_to_twice_the_step(code: int):
     assert classify_result(result(3, code=500, retry_after_s=180), QUEUE, KEY).due_ms == AT_MS + step
 
 
-def test_a_410_a_test_and_a_redelivery_are_not_retried():
+def test_a_410_a_removed_endpoint_a_test_and_a_redelivery_are_not_retried():
     assert classify_result(result(code=410), QUEUE, KEY) == ("failed", None)
+    assert classify_result(result(error="removed", code=None), QUEUE, KEY) == ("failed", None)
     assert classify_result(result(), QUEUE, KEY).status == "retrying"
     kinds: list[DeliveryKind] = ["test", "redelivery"]
     for kind in kinds:

@@ -83,7 +83,7 @@ def test_an_endpoint_starts_with_two_slots_and_earns_up_to_eight():
     ("result", "slots"),
     [
         (failure("timeout", None), 4),
-        (failure(code=503), 4),
+        (failure(code=500), 4),
         (failure(code=429), 4),
         (failure(code=404), 8),
         (failure("connect_error", None), 8),

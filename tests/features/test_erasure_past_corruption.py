@@ -19,7 +19,9 @@ from svc.features.erasure.organizations import continue_removal, remove_organiza
 from svc.features.erasure.tables import TEXT_ERASURES
 from svc.features.erasure.unreadable import UnreadableRows
 from svc.features.erasure.visitors import continue_erasure, erase_visitor, has_events
+from svc.features.lists.tables import LIST_ENTRIES
 from svc.features.retention.sweeper import Progress, finish_interrupted, sweep
+from svc.features.reviews.tables import REVIEWS
 from svc.features.tables import TABLES
 from svc.identify.tables import ACCOUNT_ERASURES, ACCOUNTS, ERASURES, EVENTS, HOURS, VISITOR_IDS, VISITORS
 from svc.identify.velocity.counts import KINDS, account_digest
@@ -138,6 +140,9 @@ async def test_an_erasure_ends_whatever_table_is_corrupt(tmp_path: Path):
         house = House(live, live.organization, "annaxq")
         await fill(house, receivers)
         await _attest(live)
+        invited = {"email": "berta@other.example", "name": "Berta", "role": "viewer"}
+        other = House(live, live.new_organization("other"), "bertaxq")
+        assert (await other.admin("POST", "/members", invited)).status_code == 201
         store, number = live.found.store, house.organization.number
         intact, tried = stored(store.engine), 0
         for what, (begin, go_on) in ways(house, live.clock.now_ms).items():
@@ -226,6 +231,34 @@ async def test_retention_ends_the_erasures_beside_one_whose_row_is_corrupt(tmp_p
             assert not any(snapshot.has(ACCOUNTS, number, kind, digest) for kind in range(len(KINDS)))
         assert progress.corrupt.found == {"retention of erasure": 3}
         restore(store.engine, intact)
+
+
+@pytest.mark.slow
+@pytest.mark.only_on("lmdb", "as above")
+@pytest.mark.parametrize(
+    ("table", "leads"),
+    [
+        (REVIEWS, ("reviews", "subject_reviews", "open_reviews", "open_cases", "webhook_events")),
+        (LIST_ENTRIES, ("list_entries", "list_expiries", "listed")),
+    ],
+    ids=lambda of: getattr(of, "name", ""),
+)
+async def test_a_corrupt_row_goes_with_what_leads_to_it(tmp_path: Path, table: Table[Any], leads: tuple[str, ...]):
+    async with service(tmp_path, Receivers(always(DOWN, 0))) as live:
+        house = House(live, live.organization, "annaxq")
+        await house.fill()
+        store, number = live.found.store, house.organization.number
+        intact, of = stored(store.engine), ways(house, live.clock.now_ms)
+        for what in ("visitor", "account"):
+            run(store, *of[what])
+            usual = {name: stored(store.engine)[name].keys() for name in leads}
+            restore(store.engine, intact)
+            assert flip(store.engine, table, number)
+            run(store, *of[what])
+            left = stored(store.engine)
+            for name in leads:
+                assert left[name].keys() <= usual[name], f"{what}: {name}"
+            restore(store.engine, intact)
 
 
 @pytest.mark.slow

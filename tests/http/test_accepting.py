@@ -112,7 +112,11 @@ def _no_more_files() -> Generator[None]:
 
 
 @pytest.mark.parametrize("is_ahead", [False, True])
-async def test_where_no_file_can_be_opened_one_line_says_so_and_connections_wait(is_ahead: bool):
+async def test_where_no_file_can_be_opened_one_line_says_so_and_connections_wait(
+    is_ahead: bool, monkeypatch: pytest.MonkeyPatch
+):
+    """A second line says that they are accepted again: here at once."""
+    monkeypatch.setattr("svc.kernel.limits.lasting.QUIET_S", 0.0)
     with ExitStack() as stack:
         listening = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         listening.setblocking(False)
@@ -127,9 +131,20 @@ async def test_where_no_file_can_be_opened_one_line_says_so_and_connections_wait
         with trio.fail_after(10):
             stream = await listener.accept()
         assert stream.socket.getpeername() == client.getsockname()
-        assert [(line["event"], line["reason"]) for line in logs] == [
-            ("no connection can be accepted", "Too many open files")
+        assert [(line["event"], line.get("reason")) for line in logs] == [
+            ("no connection can be accepted", "Too many open files"),
+            ("connections are accepted again", None),
         ]
         assert "LimitNOFILE" in logs[0]["next_step"]
         await stream.aclose()
+        await listener.aclose()
+
+
+async def test_what_is_no_lack_of_room_is_raised():
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.setblocking(False)
+        listener = PlainListener(listening)
+        listening.shutdown(socket.SHUT_RDWR)
+        with trio.fail_after(10), pytest.raises(OSError, match="Invalid argument"):
+            await listener.accept()
         await listener.aclose()

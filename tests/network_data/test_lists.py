@@ -27,10 +27,10 @@ def test_a_network_may_have_host_bits():
 
 
 def test_mapped_addresses_are_the_ipv4_addresses_that_a_visitor_with_them_has():
-    content = b"::ffff:81.2.69.1\n::ffff:81.2.70.0/120\n::ffff:5103:1\n::fffe:81.2.69.1\n"
+    content = b"::ffff:81.2.69.1\n::ffff:81.2.70.0/120\n::ffff:5103:1\n::fffe:81.2.69.1\n::ffff:99.0.0.0/104\n"
     listed, servers = read_servers(content)
-    assert holds(listed, "81.2.69.1", "81.2.70.255", "81.3.0.1", "::fffe:81.2.69.1") == [True] * 4
-    assert holds(listed, "81.2.69.0", "81.2.71.0") == [False] * 2
+    assert holds(listed, "81.2.69.1", "81.2.70.255", "81.3.0.1", "::fffe:81.2.69.1", "99.255.255.255") == [True] * 5
+    assert holds(listed, "81.2.69.0", "81.2.71.0", "98.255.255.255", "100.0.0.0") == [False] * 4
     assert [str(IPv4Address(number)) for number in servers] == ["81.2.69.1", "81.3.0.1"]
 
 
@@ -54,7 +54,7 @@ def test_overlapping_or_adjacent_ranges_are_merged():
         (b"fe80::1%eth0\n", 1, "fe80"),
         (b"0.0.0.0/0\n", 1, "/8"),
         (b"::/0\n", 1, "/16"),
-        (b"::ffff:0:0/97\n", 1, "/8"),
+        (b"::ffff:0:0/103\n", 1, "/8"),
         (b"81.2.69.1\n\xff\xfe\n", 2, "not text"),
         (b"", None, "holds no address"),
         (b"# only words\n", None, "holds no address"),

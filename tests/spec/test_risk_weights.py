@@ -290,6 +290,9 @@ async def test_a_signal_added_after_a_save_has_no_weight_until_one_is_set(live: 
         25,
         list(default_weights("web")),
     )
+    asked = report() | {"test": {"signals": ["tor", "automation"]}}
+    answer = succeeded(await visit(live, live.issue()[1], asked))
+    assert [fired["signal"] for fired in answer["triggers"]] == ["automation"]
     entry = platform_of(await save(admin, weights={"tor": 6}, revision=4), "web")
     assert (entry["weights"], entry["revision"]) == (known | {"tor": 6}, 5)
 

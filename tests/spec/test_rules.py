@@ -193,6 +193,14 @@ async def test_the_first_rule_that_matches_decides_and_nothing_else_changes(shop
     assert counts["Fifth account"]["matched_24h"] == 1
 
 
+async def test_a_rule_that_asks_a_list_or_something_else_decides_where_the_list_holds_nothing(shop: Shop):
+    """One that asks lists alone is not evaluated there."""
+    lists = {"name": "Lists", "condition": 'in_list("blocked_visitors") || in_list("blocked_addresses")'}
+    either = {"name": "Either", "condition": 'in_list("blocked_visitors") || visitor.is_new'}
+    await shop.save(lists | {"action": "block"}, either | {"action": "review"})
+    assert (await act(shop.live, shop.public))["decision"]["rule"] == "Either"
+
+
 async def test_shadow_rules_decide_nothing_and_are_counted_and_listed(shop: Shop):
     shadow = FIFTH | {"condition": "true", "mode": "shadow", "action": "block"}
     off = {"name": "Off", "condition": "true", "action": "block", "mode": "off"}
@@ -387,6 +395,17 @@ async def test_a_preview_and_an_explanation_know_what_the_request_said(shop: Sho
     preview = succeeded(await shop.ask("POST", "/rules/preview", json={"rules": SET_LATER}))
     assert preview["before"] == preview["after"]
     assert {rule["name"]: rule["matches"] for rule in preview["rules"]} == {name: decided.count(name) for name in names}
+
+
+async def test_an_event_has_its_account_where_a_backend_set_something_else(shop: Shop):
+    rule = {"name": "Account a", "condition": 'present("account.id") && account.id == "a"', "action": "review"}
+    assert (await shop.save(rule)).status_code == 200
+    answer = await act(shop.live, shop.public, **NAMED)
+    path, headers = f"/api/v1/events/{answer['request_id']}", {"x-api-key": shop.secret}
+    succeeded(await shop.live.client.patch(path, json={"action": "log_in.failed"}, headers=headers))
+    assert await shop.explained(answer["request_id"]) == [True]
+    preview = succeeded(await shop.ask("POST", "/rules/preview", json={"rules": [rule]}))
+    assert preview["before"] == preview["after"] == {"review": 1}
 
 
 async def test_what_a_request_said_is_gone_once_the_event_has_it_again(shop: Shop):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 import msgspec
 import pytest
@@ -19,7 +20,7 @@ from svc.kernel.tenants.billing import OVERDUE_MS, Settlement, Usage
 from svc.kernel.tenants.jobs import add_credit
 from svc.kernel.tenants.queries import balance
 from svc.kernel.tenants.tables import BILLING_CHANGES, ORGANIZATIONS, SETTLEMENTS
-from svc.kernel.values.ids import DAY_MS
+from svc.kernel.values.ids import DAY_MS, first_id
 from tests.spec.console import Console
 from tests.spec.responses import TOO_LITTLE, assert_error, visit
 from tests.support.live import Live, report
@@ -130,6 +131,9 @@ async def test_days_without_production_traffic_are_not_settled(live: Live):
         FIRST_DAY + 2: (1, 0, 0, 3_000, 9_997_000),
         FIRST_DAY + 6: (0, 1, 0, 500, 9_996_505),
     }
+    await visit(live, free)
+    live.clock.advance(hours=24)
+    assert [day["is_settled"] for day in (await Console(live).seen("/billing"))["days"]] == [True, True]
 
 
 async def test_an_organization_without_production_traffic_has_no_settlement(live: Live):
@@ -245,7 +249,7 @@ def status(live: Live) -> tuple[str, str | None]:
 @pytest.mark.slow(0.2)
 async def test_until_a_day_is_settled_the_bill_has_it_beside_today(live: Live):
     """Settled days, the one that has ended and today add up to what the balance lost, before and after each midnight,
-    whether the new day has begun with an identification, with a credit or not at all.
+    whether the new day has begun with an identification, with a credit, with one that is dated before it or not at all.
     """
     number, public = live.organization.number, live.issue(environment="production")[1]
     console = Console(live, "developer")
@@ -260,23 +264,22 @@ async def test_until_a_day_is_settled_the_bill_has_it_beside_today(live: Live):
         days = [(day["date"], day["identifications"], day["balance_micros"], day["is_settled"]) for day in body["days"]]
         shown.append(days)
 
-    for began in ("nothing", "credit", "identification"):
+    for began in ("nothing", "credit", "identification", "credit of a clock set back"):
         await visit(live, public)
         await visit(live, public, TOO_LITTLE)
         live.clock.now_ms = (live.clock.now_ms // DAY_MS + 1) * DAY_MS + 60_000
-        if began == "credit":
-            credit = partial(
-                add_credit, number=number, entry_id=live.world.request_id(live.clock.now_ms), micros=1, note=""
-            )
-            live.found.store.write_now([partial(credit, now_ms=live.clock.now_ms)])
-            given += 1
-        if began == "identification":
+        if began in ("identification", "credit of a clock set back"):
             await visit(live, public)
+        if began.startswith("credit"):
+            at_ms = live.clock.now_ms - (began != "credit") * 2 * 60_000
+            credit = partial(add_credit, number=number, entry_id=UUID(bytes=first_id(at_ms)), micros=1, note="")
+            live.found.store.write_now([partial(credit, now_ms=at_ms)])
+            given += 1
         await look()
         live.clock.now_ms += 5 * 60_000
         await settle_all(live.found.store, live.world, live.service.relay.due)
         await look()
-    assert [day[1] for day in shown[-1]] == [2, 2, 2]
+    assert [day[1] for day in shown[-1]] == [3, 2, 2, 2]
     for before, after in zip(shown[::2], shown[1::2], strict=True):
         assert [day[3] for day in before] == [False] + [True] * (len(before) - 1)
         assert after == [(*day[:3], True) for day in before], "settling changes no figure"

@@ -16,8 +16,10 @@ from svc.features.webhooks.jobs.endpoints import Issued, NewEndpoint, create_end
 from svc.features.webhooks.records import Attempted, WebhookEnvironment
 from svc.features.webhooks.tables import REFUSALS
 from svc.features.weights.jobs import save_weights
+from svc.identify.scoring.signals import signal_names
 from svc.identify.scoring.weights import WeightsChange
-from tests.support.live import Live, live_service, mistyped, opened, report
+from tests.spec.responses import forward
+from tests.support.live import PUBLIC_ADDRESS, Live, live_service, mistyped, opened, report, succeeded
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -85,6 +87,23 @@ async def test_a_suspicious_identification_sends_two_events_with_the_fields_of_t
         assert (data["tag"], data["environment"], data["has_document"]) == ("order 7", "production", True)
         assert completed["created_at"] == data["occurred_at"]
         assert suspect["data"] == {**data, "suspect_threshold": 1}
+
+
+async def test_an_identification_is_suspect_from_the_threshold_on(tmp_path: Path):
+    receiver = Receiver()
+    weights = dict.fromkeys(signal_names("web"), 0) | {"automation": 50}
+    async with live_service(tmp_path, transport=receiver) as live:
+        subscribe(live, "live")
+        number, now_ms = live.organization.number, live.clock.now_ms
+        public, secret = (live.issue(kind, "production")[1] for kind in ("public", "secret"))
+        for threshold in (51, 50, 49):
+            change = WeightsChange(threshold=threshold, weights=weights)
+            live.found.store.write_now([lambda txn, of=change: save_weights(txn, number, None, "web", of, now_ms)])
+            assert (await live.identify(public, SUSPICIOUS)).json()["suspect_score"] == 50
+        unscored = await forward(live, secret, {"x-svc-visitor-ip": PUBLIC_ADDRESS}, signals={"q": 1})
+        assert "suspect_score" not in succeeded(unscored)
+        said = await receiver.events(6)
+        assert [each["data"]["suspect_threshold"] for each in said if each["type"] == "visitor.suspect"] == [50, 49]
 
 
 async def test_an_unsuspicious_identification_sends_one_event_and_a_duplicate_none(tmp_path: Path):

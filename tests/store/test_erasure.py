@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from svc.features.erasure.tables import ERASED_EVENTS
+from svc.features.erasure.unreadable import UnreadableRows
 from svc.identify.matching import Block
 from svc.identify.records import Idempotency
-from svc.identify.tables import BLOCKS, DELETED_VISITORS, IDEMPOTENCY
+from svc.identify.tables import BLOCKS, DELETED_VISITORS, EVENTS, IDEMPOTENCY, VISITORS
+from svc.kernel.store.schema.codec import CorruptionError, CorruptPageError
+from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.tenants.billing import BillingChange
 from svc.kernel.tenants.tables import BILLING_CHANGES, PAST_DUE
@@ -57,3 +61,14 @@ def test_blocks_and_keys_may_refer_to_erased_visitors_and_events(tmp_path: Path)
 
     (violation,) = found_in(tmp_path / "other", departed, answered_by_nobody, another_key)
     assert "which has no event" in violation
+
+
+@pytest.mark.parametrize(("table", "error"), [(EVENTS, CorruptionError), (VISITORS, CorruptPageError)])
+def test_an_erasure_does_not_go_past_an_event_or_a_page_as_past_other_corrupt_rows(
+    table: Table[Any], error: type[CorruptionError]
+):
+    """Events are read past corruption by erasure itself, and behind a corrupt page nothing can be read any more."""
+    found = UnreadableRows()
+    with pytest.raises(error):
+        found.note(table, b"key", error("a row fails its check"))
+    assert found.left() == []

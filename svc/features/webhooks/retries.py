@@ -143,9 +143,9 @@ def after_attempt(
 ) -> tuple[Health, EndpointTrigger | None]:
     """Return the endpoint's health after an attempt, and what that means for its status.
 
-    `broken`: five failed attempts in a row over at least ten minutes, a delivery that ended `failed`, or a 410. Of
-    tests and redeliveries only a success counts. An attempt that was ended by a pause or a removal says nothing of the
-    receiver.
+    `broken`: five failed attempts in a row over at least ten minutes, or a delivery that ended `failed`, as by a 410.
+    Of tests and redeliveries only a success counts. An attempt that was ended by a pause or a removal says nothing of
+    the receiver.
     """
     if result.error in ("paused", "removed"):
         return health, None
@@ -161,6 +161,5 @@ def after_attempt(
         last_attempt_at_ms=result.started_ms,
     )
     is_outage = failed.failures >= FAILURES_TO_FAIL
-    lasting = is_outage and result.started_ms - since_ms >= FAILING_AFTER_MS
-    broken = lasting or verdict.status == "failed" or result.response_code == GONE
+    broken = verdict.status == "failed" or (is_outage and result.started_ms - since_ms >= FAILING_AFTER_MS)
     return msgspec.structs.replace(failed, owed=health.owed or is_outage or broken), "broken" if broken else None

@@ -279,7 +279,7 @@ def asked(recognition: Recognition, features: Features, claim: Claim, now_s: int
     if token is None or not features.key:
         return recognition
     if recognition.number != claim.number:
-        known = recognition.visitor if claim.signed and recognition.number is not None else None
+        known = recognition.visitor if claim.signed else None
         came_back = known is not None and now_s // DAY_S > known.first_seen_s // DAY_S
         return msgspec.structs.replace(recognition, to_renew=True) if came_back else recognition
     if not token.is_disputed:

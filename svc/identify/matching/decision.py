@@ -177,8 +177,7 @@ class _Weighing:
         near, features, now_s = self.features.near_network, self.features, self.now_s
         here = [visitor for _, visitor in candidates if visitor.has_near_network(near)]
         programs = sum(is_other_program(features, visitor, max(now_s - visitor.last_seen_s, 0)) for visitor in here)
-        if programs:
-            self._count_others(max(self.others_here - programs, 0.0))
+        self._count_others(max(self.others_here - programs, 0.0))
         last_seen_s = max((visitor.last_seen_s for visitor in here), default=0)
         self.latest_recency = min(self.statistics.recency(max(self.now_s - last_seen_s, 0) / DAY_S), 1.0)
 

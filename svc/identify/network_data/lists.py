@@ -180,7 +180,7 @@ def _mapped(both: int) -> int | None:
     other. Raises `ValueError` if it is larger than a range of IPv4 may be.
     """
     first, last = both >> 128, both & (1 << 128) - 1
-    if first >> 32 != _MAPPED or last >> 32 != _MAPPED:
+    if first >> 32 != _MAPPED:
         return None
     if last - first >= 1 << 32 - SHORTEST_PREFIX[32]:
         raise ValueError(both)

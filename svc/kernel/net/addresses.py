@@ -80,7 +80,7 @@ def unmapped(network: IPv4Network | IPv6Network) -> IPv4Network | IPv6Network:
     other as it is.
     """
     mapped = network.network_address.ipv4_mapped if isinstance(network, IPv6Network) else None
-    if mapped is None or network.prefixlen < MAPPED_BITS:
+    if mapped is None:
         return network
     return IPv4Network((int(mapped), network.prefixlen - MAPPED_BITS))
 

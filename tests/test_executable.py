@@ -78,6 +78,16 @@ def start(
     )
 
 
+def test_the_executable_is_written_to_a_folder_below_the_current_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """As `make release` names it."""
+    (tmp_path / "folder" / "bin").mkdir(parents=True)
+    (tmp_path / "folder" / "bin" / "svc").write_text("#!/bin/sh\nexit 7\n")
+    (tmp_path / "folder" / "bin" / "svc").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    executable.executable_of(Path("folder"), Path("dist/release/svc"), "1.0")
+    assert start(tmp_path / "dist" / "release" / "svc", SVC_UNPACK_DIR=str(tmp_path / "cache")).returncode == 7
+
+
 def unpacked(cache: Path) -> list[str]:
     return sorted(path.name for path in cache.iterdir())
 

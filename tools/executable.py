@@ -303,7 +303,8 @@ def _archive(folder: Path) -> tuple[bytes, int]:
 def _compile_launcher(target: Path, defined: dict[str, str]) -> None:
     compiler = ["gcc", "-O2", "-static", "-s", "-Wall", "-Wextra", "-Werror", "-Wl,--build-id=none"]
     options = [f"-D{name}={value}" for name, value in defined.items()]
-    subprocess.run([*compiler, *options, "-o", str(target), LAUNCHER.name, "-lz"], cwd=LAUNCHER.parent, check=True)
+    command = [*compiler, *options, "-o", str(target.absolute()), LAUNCHER.name, "-lz"]
+    subprocess.run(command, cwd=LAUNCHER.parent, check=True)
     target.chmod(0o755)
 
 

@@ -217,7 +217,7 @@ def opened_for_replay(directory: Path | None, config: Config) -> Generator[tuple
             yield found, world, clock
         return
     world = World(lambda: clock.now_ms, _reproducible(), _inline, elapsed_s=clock.elapsed_s)
-    with tempfile.TemporaryDirectory(prefix="svc-replay-") as temporary:
+    with tempfile.TemporaryDirectory(prefix="svc-replay-", dir=files.temporary_folder()) as temporary:
         found = open_directory(Path(temporary), world.run_sync, world.entropy, durable=False)
         try:
             yield found, world, clock

@@ -33,7 +33,13 @@ pytestmark = [
     pytest.mark.skipif(executable.missing() is not None, reason=f"no executable: {executable.missing()}"),
 ]
 
-PROGRAM = '#!/bin/sh\nprintf "%s\\n" "$@"\n[ "$3" != wait ] || exec sleep 60\nexit 7\n'
+PROGRAM = """\
+#!/bin/sh
+printf "%s\\n" "$@"
+[ "$3" != wait ] || exec sleep 60
+for stream in 0 1 2; do [ -c /proc/$$/fd/$stream ] || [ "$3" != closed ] || exit 9; done
+exit 7
+"""
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
 SAMPLES = Path(__file__).parents[1] / "svc" / "identify" / "samples"
 
@@ -130,6 +136,14 @@ def test_the_executable_unpacks_where_the_variables_say(
     given = {name: value.replace("{}", str(tmp_path)) for name, value in variables.items()}
     assert start(made / "1.0", **given).returncode == 7
     assert len(unpacked(tmp_path / place)) == 1
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_stream_that_was_closed_is_not_the_folder_of_the_program(closed: str, made: Path, tmp_path: Path):
+    """The interpreter ends where standard input is one, and what is printed goes nowhere."""
+    script = f"exec </dev/null >/dev/null 2>/dev/null; exec {made}/1.0 closed {closed}"
+    for _ in range(2):  # it unpacks, and then not
+        assert start(Path("/bin/sh"), "-c", script, SVC_UNPACK_DIR=str(tmp_path / "cache")).returncode == 7
 
 
 def test_starts_at_the_same_time_unpack_one_folder(made: Path, tmp_path: Path):

@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -144,6 +145,12 @@ def test_a_stream_that_was_closed_is_not_the_folder_of_the_program(closed: str, 
     script = f"exec </dev/null >/dev/null 2>/dev/null; exec {made}/1.0 closed {closed}"
     for _ in range(2):  # it unpacks, and then not
         assert start(Path("/bin/sh"), "-c", script, SVC_UNPACK_DIR=str(tmp_path / "cache")).returncode == 7
+
+
+def test_no_test_of_a_library_is_part_of_the_executable():
+    found = [file for library in executable.pinned() for file in executable.used_of(library)]
+    assert [file for file in found if any(re.fullmatch(r"_?tests|test_.*", part) for part in file.parts)] == []
+    assert "trio/_core/_run.py" in map(str, found)
 
 
 def test_starts_at_the_same_time_unpack_one_folder(made: Path, tmp_path: Path):
@@ -398,6 +405,12 @@ def test_the_whole_service_runs_where_there_is_only_a_c_library(root: Path):
     """No Python, no shell, no other library, no network: from `svc dev` to a restored backup that two workers serve."""
     bare = Bare(root)
     assert bare.run("--version") == f"svc, version {version()} (svc-visitor-id)\n"
+    (licenses,) = (root / "root" / ".local" / "share" / "svc").glob("*/copyright")
+    assert re.findall(r"^  (?:glibc|openssl|zlib) .*\((.*)\)", licenses.read_text(), re.MULTILINE) == [
+        "libc.a",
+        "libcrypto.so.3, libssl.so.3",
+        "libz.a, libz.so.1",
+    ]
     report = json.loads((SAMPLES / "first_visit.json").read_text())
     with bare.served("dev") as address:
         keys = json.loads((root / "data" / "dev-keys.json").read_text())

@@ -20,7 +20,7 @@ from setuptools.command.build_py import build_py
 
 SHIPPED_BY = "drf-spectacular-sidecar"
 COMPRESSED = ("swagger-ui-bundle.js", "swagger-ui.css")
-LICENSE = "swagger-ui-dist/LICENSE"
+LICENSES = ("LICENSE", "swagger-ui-bundle.js.LICENSE.txt")
 PAGE = Path("svc", "http", "page")
 
 
@@ -41,13 +41,22 @@ class BuildWithPages(build_py):
         for name in COMPRESSED:
             content = shipped(f"swagger-ui-dist/{name}").read_bytes()
             (folder / f"{name}.gz").write_bytes(gzip.compress(content, mtime=0))
-        (folder / "swagger-ui.LICENSE").write_bytes(shipped(LICENSE).read_bytes())
+        (folder / "LICENSES.txt").write_text(licenses(), encoding="utf-8")
 
 
 def shipped(ending: str) -> Path:
     """Where a file of the package is, found without importing it."""
     (found,) = [file for file in files(SHIPPED_BY) or () if file.as_posix().endswith(ending)]
     return Path(str(found.locate()))
+
+
+def licenses() -> str:
+    """The renderer with its version, and its licenses, in the form of those that `make web` writes."""
+    bundle = shipped("swagger-ui-dist/swagger-ui-bundle.js").read_text(encoding="utf-8")
+    (version,) = re.findall(r'\{PACKAGE_VERSION:"([0-9.]+)"', bundle)
+    texts = [shipped(f"swagger-ui-dist/{name}").read_text(encoding="utf-8").strip() for name in LICENSES]
+    head = f"The reference of the API is part of svc (Apache-2.0) and contains:\n\n{'-' * 78}\n"
+    return "\n\n".join([head, f"swagger-ui-dist {version} (Apache-2.0)", *texts]) + "\n"
 
 
 def alone(text: str) -> str:

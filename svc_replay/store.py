@@ -218,7 +218,8 @@ def opened_for_replay(directory: Path | None, config: Config) -> Generator[tuple
             yield found, world, clock
         return
     world = World(lambda: clock.now_ms, _reproducible(), _inline, elapsed_s=clock.elapsed_s)
-    with ended_by_signals(), tempfile.TemporaryDirectory(prefix="svc-replay-") as temporary:
+    folder = files.temporary_folder()
+    with ended_by_signals(), tempfile.TemporaryDirectory(prefix="svc-replay-", dir=folder) as temporary:
         found = open_directory(Path(temporary), world.run_sync, world.entropy, durable=False)
         try:
             yield found, world, clock

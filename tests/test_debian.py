@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -168,6 +169,15 @@ def test_a_unit_differs_from_that_of_ops_by_where_the_package_puts_things(name: 
     assert added.pop("[Unit]") == [("Documentation", "man:svc(1)")]
     assert added.pop("[Service]", []) == (service if name.endswith(".service") else [])
     assert not any(added.values())
+
+
+@pytest.mark.parametrize("name", debian.UNITS)
+def test_a_unit_starts_nothing_that_a_small_system_does_not_have(name: str):
+    """`kill`, of procps, is not there where nothing but what Debian requires is."""
+    commands = [
+        shlex.split(value) for key, value in read(debian.unit(name)).get("[Service]", []) if key.startswith("Exec")
+    ]
+    assert {words[0] for words in commands} <= {"/usr/bin/svc", "/bin/sh"}
 
 
 @pytest.mark.slow

@@ -273,9 +273,12 @@ def test_an_installation_by_hand_is_taken_over(root: Root, packages: tuple[Path,
     root.run("install", "-d", "-o", "svc", "-g", "svc", "-m", "0700", f"/{DATA}")
     root.path("etc/systemd/system").mkdir(exist_ok=True)
     root.path("etc/systemd/system/svc.service").write_text("[Service]\n")
+    root.path("usr/local/sbin/svc-admin").write_text("exec /opt/svc/bin/svc\n")
     said = root.install(packages[0])
     assert "the account svc that is there (user 1234, not a system user)" in said
-    assert "/etc/systemd/system/svc.service has precedence over the unit of the package" in said
+    for left in ("/etc/systemd/system/svc.service", "/usr/local/sbin/svc-admin"):
+        assert f"{left} has precedence over that of the package: remove it" in said
+    root.path("usr/local/sbin/svc-admin").unlink()
     root.run("svc-admin", "org", "create", "My shop")
     assert set(root.run("find", f"/{DATA}", "-printf", "%U\n").split()) == {"1234"}
     assert "run it as root" in root.run(

@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -33,7 +34,13 @@ pytestmark = [
     pytest.mark.skipif(executable.missing() is not None, reason=f"no executable: {executable.missing()}"),
 ]
 
-PROGRAM = '#!/bin/sh\nprintf "%s\\n" "$@"\n[ "$3" != wait ] || exec sleep 60\nexit 7\n'
+PROGRAM = """\
+#!/bin/sh
+printf "%s\\n" "$@"
+[ "$3" != wait ] || exec sleep 60
+for stream in 0 1 2; do [ -c /proc/$$/fd/$stream ] || [ "$3" != closed ] || exit 9; done
+exit 7
+"""
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
 SAMPLES = Path(__file__).parents[1] / "svc" / "identify" / "samples"
 
@@ -78,6 +85,16 @@ def start(
     )
 
 
+def test_the_executable_is_written_to_a_folder_below_the_current_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """As `make release` names it."""
+    (tmp_path / "folder" / "bin").mkdir(parents=True)
+    (tmp_path / "folder" / "bin" / "svc").write_text("#!/bin/sh\nexit 7\n")
+    (tmp_path / "folder" / "bin" / "svc").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    executable.executable_of(Path("folder"), Path("dist/release/svc"), "1.0")
+    assert start(tmp_path / "dist" / "release" / "svc", SVC_UNPACK_DIR=str(tmp_path / "cache")).returncode == 7
+
+
 def unpacked(cache: Path) -> list[str]:
     return sorted(path.name for path in cache.iterdir())
 
@@ -120,6 +137,20 @@ def test_the_executable_unpacks_where_the_variables_say(
     given = {name: value.replace("{}", str(tmp_path)) for name, value in variables.items()}
     assert start(made / "1.0", **given).returncode == 7
     assert len(unpacked(tmp_path / place)) == 1
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_stream_that_was_closed_is_not_the_folder_of_the_program(closed: str, made: Path, tmp_path: Path):
+    """The interpreter ends where standard input is one, and what is printed goes nowhere."""
+    script = f"exec </dev/null >/dev/null 2>/dev/null; exec {made}/1.0 closed {closed}"
+    for _ in range(2):  # it unpacks, and then not
+        assert start(Path("/bin/sh"), "-c", script, SVC_UNPACK_DIR=str(tmp_path / "cache")).returncode == 7
+
+
+def test_no_test_of_a_library_is_part_of_the_executable():
+    found = [file for library in executable.pinned() for file in executable.used_of(library)]
+    assert [file for file in found if any(re.fullmatch(r"_?tests|test_.*", part) for part in file.parts)] == []
+    assert "trio/_core/_run.py" in map(str, found)
 
 
 def test_starts_at_the_same_time_unpack_one_folder(made: Path, tmp_path: Path):
@@ -374,6 +405,12 @@ def test_the_whole_service_runs_where_there_is_only_a_c_library(root: Path):
     """No Python, no shell, no other library, no network: from `svc dev` to a restored backup that two workers serve."""
     bare = Bare(root)
     assert bare.run("--version") == f"svc, version {version()} (svc-visitor-id)\n"
+    (licenses,) = (root / "root" / ".local" / "share" / "svc").glob("*/copyright")
+    assert re.findall(r"^  (?:glibc|openssl|zlib) .*\((.*)\)", licenses.read_text(), re.MULTILINE) == [
+        "libc.a",
+        "libcrypto.so.3, libssl.so.3",
+        "libz.a, libz.so.1",
+    ]
     report = json.loads((SAMPLES / "first_visit.json").read_text())
     with bare.served("dev") as address:
         keys = json.loads((root / "data" / "dev-keys.json").read_text())

@@ -130,7 +130,7 @@ def test_the_bill_of_materials_has_what_the_lock_pins_and_what_the_wheel_contain
     wheel = tmp_path / "svc.whl"
     with zipfile.ZipFile(wheel, "w") as files:
         files.writestr("svc/web_static/sdk/LICENSES.txt", "svc.js contains:\n\n@scope/one 2.0.0 (MIT)\n\nMIT License\n")
-    lock = "Trio==0.31.0 \\\n    --hash=sha256:00\npsycopg-binary==3.2.1 \\\n    --hash=sha256:00\n"
+    lock = "Trio==0.31.0 \\\n    --hash=sha256:00\nMarkupSafe==3.0.1 \\\n    --hash=sha256:00\n"
     system = {
         "libz.so.1": "zlib=1:1.2.13.dfsg-1",
         "libssl.so.3": "openssl=3.0.19-1",
@@ -146,10 +146,12 @@ def test_the_bill_of_materials_has_what_the_lock_pins_and_what_the_wheel_contain
         "pkg:deb/debian/openssl@3.0.19-1",
         "pkg:deb/debian/zlib@1%3A1.2.13.dfsg-1",
         "pkg:npm/%40scope/one@2.0.0",
-        "pkg:pypi/psycopg-binary@3.2.1",
+        "pkg:pypi/markupsafe@3.0.1",
         "pkg:pypi/trio@0.31.0",
     }
     assert found["pkg:npm/%40scope/one@2.0.0"]["licenses"] == [{"license": {"id": "MIT"}}]
+    assert found["pkg:pypi/trio@0.31.0"]["licenses"] == [{"expression": "MIT OR Apache-2.0"}]
+    assert found["pkg:deb/debian/zlib@1%3A1.2.13.dfsg-1"]["version"] == "1:1.2.13.dfsg-1", "as Debian writes it"
     assert document["dependencies"] == [{"ref": "svc", "dependsOn": sorted(found)}]
 
 
@@ -158,7 +160,9 @@ def test_the_bill_of_materials_of_this_version_has_every_library_of_the_image():
     wheel = io.BytesIO()
     zipfile.ZipFile(wheel, "w").close()
     document = json.loads(release.bill_of_materials(wheel, release.LOCK.read_text(), "1", 0, {}))  # type: ignore[arg-type]
-    assert {component["name"] for component in document["components"]} == {name.lower() for name in pinned}
+    found = {component["name"]: component["purl"] for component in document["components"]}
+    assert {name for name, purl in found.items() if purl.startswith("pkg:pypi/")} == {name.lower() for name in pinned}
+    assert found["openssl"].startswith("pkg:generic/openssl@"), "that of cryptography, which no system updates"
 
 
 def test_the_sums_are_those_that_sha256sum_checks(tmp_path: Path):

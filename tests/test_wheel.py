@@ -111,6 +111,9 @@ def test_the_wheel_contains_exactly_the_files_that_the_program_reads(wheel: Path
     with zipfile.ZipFile(wheel) as archive:
         license_text = archive.read(f"{information}/licenses/LICENSE")
         metadata = email.message_from_bytes(archive.read(f"{information}/METADATA"))
+        listed = "".join(archive.read(name).decode() for name in names if name.endswith("/LICENSES.txt"))
+    for package in ("swagger-ui-dist", "furo", "sphinx", "preact"):
+        assert re.search(rf"^{package} \d[\d.]+ \([\w.-]+\)$", listed, re.MULTILINE), package
     assert license_text == (ROOT / "LICENSE").read_bytes()
     assert (metadata["Name"], metadata["License-Expression"]) == (svc.DISTRIBUTION, "Apache-2.0")
     assert metadata.get_all("Author") is metadata.get_all("Project-URL") is None

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sysconfig
 from collections.abc import Iterator
-from importlib.metadata import Distribution, distributions
+from importlib.metadata import Distribution, PackageMetadata, distributions
 from pathlib import Path
 from typing import NamedTuple, TypedDict
 
@@ -96,13 +96,17 @@ def _interpreter(python: Python) -> Part:
 
 
 def _library(installed: Distribution) -> Part:
-    metadata = installed.metadata
-    classified = [name.rpartition(":: ")[2] for name in metadata.get_all("Classifier") or () if "License ::" in name]
-    said = [metadata[key] for key in ("License-Expression", "License") if key in metadata]
     files = sorted(file for file in installed.files or () if _LICENSE_FILE.search(str(file)) and file.suffix != ".py")
     texts = [_read(Path(str(file.locate()))) for file in files]
-    names = [text for text in said if "\n" not in text] + classified + [_AS_SAID]
-    return Part(f"{installed.name} {installed.version}", names[0], "\n\n".join(dict.fromkeys(texts)))
+    said = license_said(installed.metadata) or _AS_SAID
+    return Part(f"{installed.name} {installed.version}", said, "\n\n".join(dict.fromkeys(texts)))
+
+
+def license_said(metadata: PackageMetadata) -> str | None:
+    """The license that an installed library names, best first: as an SPDX expression, in words, as a classifier."""
+    classified = [name.rpartition(":: ")[2] for name in metadata.get_all("Classifier") or () if "License ::" in name]
+    said = [metadata[key] for key in ("License-Expression", "License") if key in metadata]
+    return next(iter([text for text in said if "\n" not in text] + classified), None)
 
 
 def _of_system(library: str) -> str:

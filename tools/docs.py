@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gzip
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -18,6 +19,7 @@ import sys
 import tempfile
 import tomllib
 from collections.abc import Iterator
+from importlib.metadata import distribution
 from pathlib import Path
 
 from tools.web import digest_of
@@ -32,6 +34,8 @@ BUILT = "digest.txt"
 ELSEWHERE = "project"
 """Folder of the site for files from outside docs that its pages lead to."""
 NEEDED = ("sphinx", "myst_parser", "furo")
+OF_PYTHON = {"furo": "MIT", "sphinx": "BSD-2-Clause"}
+"""Packages of Python whose scripts and styles are part of the site, and their licenses."""
 NOT_SERVED = frozenset({".buildinfo", "objects.inv", "_sources", ".map"})
 COMPRESSED_ALREADY = frozenset({".png"})
 """Everything else is kept compressed in the package, and served so."""
@@ -201,7 +205,24 @@ def build(output: Path) -> int:
         if done.returncode == 0:
             shutil.rmtree(output, ignore_errors=True)
             _pack(made, output)
+            (output / "LICENSES.txt").write_text(licenses())
     return done.returncode
+
+
+def licenses() -> str:
+    """What of others the site contains, in the form of that which `make web` writes."""
+    parts: list[str] = []
+    for name, license_id in OF_PYTHON.items():
+        package = distribution(name)
+        (file,) = [
+            file for file in package.files or () if file.name.startswith("LICENSE") and ".dist-info" in str(file)
+        ]
+        parts.append(f"{name} {package.version} ({license_id})\n\n{file.read_text().strip()}\n")
+    if MERMAID.exists():
+        described = json.loads((MERMAID / "package.json").read_text())
+        text = (MERMAID / "LICENSE").read_text().strip()
+        parts.append(f"{described['name']} {described['version']} ({described['license']})\n\n{text}\n")
+    return f"\n{'-' * 78}\n\n".join(["The documentation is part of svc (Apache-2.0) and contains:\n", *parts])
 
 
 def _pack(made: Path, output: Path) -> None:

@@ -23,10 +23,11 @@ import tarfile
 import tempfile
 from collections.abc import Iterable
 from fnmatch import fnmatch
-from importlib.metadata import Distribution, distribution
+from importlib.metadata import Distribution, PackagePath, distribution
 from pathlib import Path
 from typing import NamedTuple
 
+from tools import debian_copyright
 from tools.archives import built_at_s, wheel
 from tools.versions import version
 
@@ -42,6 +43,8 @@ COMPRESSION = 9
 """The level of gzip: of the smallest file."""
 INVENTORY = "inventory.json"
 """In the folder: what is inside, for the bill of materials and for packages of systems."""
+LICENSES = "copyright"
+"""In the folder: what of others is inside, with the texts of its licenses."""
 UNUSED = {
     *("config-*", "dist-packages", "site-packages", "__pycache__", "EXTERNALLY-MANAGED", "sitecustomize.py"),
     *("ensurepip", "idlelib", "lib2to3", "pydoc_data", "test", "tkinter", "turtledemo", "turtle.py", "venv"),
@@ -51,7 +54,21 @@ UNUSED = {
 """What of the standard library is left out: tests, tools, and what would bring libraries of the system that the service
 does not use. readline and gdbm are under the GPL."""
 UNUSED_OF_LIBRARIES = {
-    *("..", "INSTALLER", "RECORD", "REQUESTED", "tests", "*.pyi", "*.pxd", "*.pyx", "*.h", "*.c", "__pycache__"),
+    *(
+        "..",
+        "INSTALLER",
+        "RECORD",
+        "REQUESTED",
+        "tests",
+        "_tests",
+        "test_*.py",
+        "*.pyi",
+        "*.pxd",
+        "*.pyx",
+        "*.h",
+        "*.c",
+        "__pycache__",
+    ),
     "ext_*.so",  # of cel_expr_python: functions that conditions do not have, 27 MB
 }
 """What of the locked libraries is left out: programs, tests, what compilers read and what installing them noted."""
@@ -138,8 +155,12 @@ def build(target: Path, program: Path) -> None:
     _copy_modules(python, libraries, program)
     shared = _copy_programs(python)
     _compile_modules()
-    inventory = _inventory(python, libraries, shared)
+    inventory = _inventory(python, libraries, shared | _linked())
     (TREE / INVENTORY).write_text(json.dumps(inventory, indent=1) + "\n")
+    try:
+        (TREE / LICENSES).write_text(debian_copyright.page(TREE))
+    except debian_copyright.UnknownLicenseError as error:
+        print(f"The licenses of what is inside are left out: {error}.")
     _compile_launcher(TREE / "svc", {})
     for path in sorted(TREE.rglob("*")):
         path.chmod(0o755 if path.is_dir() or path.name == "svc" else 0o644)
@@ -161,11 +182,19 @@ def _copy_modules(python: Interpreter, libraries: Iterable[Distribution], progra
     shutil.copytree(python.stdlib, MODULES, ignore=unused)
     shutil.copytree(python.extensions, MODULES / "lib-dynload", ignore=unused, dirs_exist_ok=True)
     for library in libraries:
-        for file in library.files or ():
-            if not any(fnmatch(part, pattern) for part in file.parts for pattern in UNUSED_OF_LIBRARIES):
-                (MODULES / file).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(str(file.locate()), MODULES / file)
+        for file in used_of(library):
+            (MODULES / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(str(file.locate()), MODULES / file)
     shutil.unpack_archive(program, MODULES, "zip")
+
+
+def used_of(library: Distribution) -> list[PackagePath]:
+    """The files of a locked library that the program has."""
+    return [
+        file
+        for file in library.files or ()
+        if not any(fnmatch(part, pattern) for part in file.parts for pattern in UNUSED_OF_LIBRARIES)
+    ]
 
 
 def _copy_programs(python: Interpreter) -> dict[str, Path]:
@@ -186,6 +215,15 @@ def _copy_programs(python: Interpreter) -> dict[str, Path]:
     for path in _programs():
         _strip(path)
     return shared
+
+
+def _linked() -> dict[str, Path]:
+    """What of the system is part of the launcher: name -> where it is installed."""
+    asked = {name: ["gcc", f"-print-file-name={name}"] for name in ("libc.a", "libz.a")}
+    return {
+        name: Path(subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip())
+        for name, command in asked.items()
+    }
 
 
 def _programs() -> list[Path]:
@@ -236,7 +274,7 @@ def _compile_modules() -> None:
 
 
 def _inventory(python: Interpreter, libraries: Iterable[Distribution], shared: dict[str, Path]) -> dict[str, object]:
-    """`python` and `shared`, the interpreter and shared libraries of the system with the source package that has them,
+    """`python` and `shared`, the interpreter and libraries of the system with the source package that has them,
     `libraries` of the lock, and `glibc`, the oldest one that all of it runs with.
     """
     newest = (0,)
@@ -303,7 +341,8 @@ def _archive(folder: Path) -> tuple[bytes, int]:
 def _compile_launcher(target: Path, defined: dict[str, str]) -> None:
     compiler = ["gcc", "-O2", "-static", "-s", "-Wall", "-Wextra", "-Werror", "-Wl,--build-id=none"]
     options = [f"-D{name}={value}" for name, value in defined.items()]
-    subprocess.run([*compiler, *options, "-o", str(target), LAUNCHER.name, "-lz"], cwd=LAUNCHER.parent, check=True)
+    command = [*compiler, *options, "-o", str(target.absolute()), LAUNCHER.name, "-lz"]
+    subprocess.run(command, cwd=LAUNCHER.parent, check=True)
     target.chmod(0o755)
 
 

@@ -396,8 +396,20 @@ static void start(int count, char **arguments)
 }
 #endif
 
+/* Connects what was closed of descriptors 0 to 2 with /dev/null: the folder, which stays open, would take its place, and
+ * the interpreter refuses to read a folder. */
+static void fill_standard_streams(void)
+{
+    int opened;
+    while ((opened = open("/dev/null", O_RDWR)) >= 0 && opened <= STDERR_FILENO)
+        ;
+    if (opened >= 0)
+        close(opened);
+}
+
 int main(int count, char **arguments)
 {
+    fill_standard_streams();
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     if (length < 0)
         refuse("/proc is not mounted: %s", strerror(errno));

@@ -20,6 +20,7 @@ import tempfile
 import zipfile
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from importlib.metadata import distribution
 from pathlib import Path
 from urllib.parse import quote
 from uuid import NAMESPACE_URL, uuid5
@@ -27,6 +28,8 @@ from uuid import NAMESPACE_URL, uuid5
 from tools import android, chart, debian, executable, go_library, java_library, node_client
 from tools.archives import archive, built_at_s, wheel
 from tools.changelog import section_of
+from tools.debian_copyright import license_said
+from tools.docs import OF_PYTHON
 from tools.versions import differing, version
 
 ROOT = Path(__file__).parents[1]
@@ -66,20 +69,23 @@ def python_packages(project: Path, folder: Path, at_s: int) -> None:
 
 
 def bill_of_materials(wheel: Path, lock: str, wanted: str, at_s: int, system: Mapping[str, str]) -> bytes:
-    """CycloneDX 1.6: the service, every library that its lock pins, what of other packages its wheel contains, and
-    what of a system the executable does: file -> `package=version`.
+    """CycloneDX 1.6: the service, every library that its lock pins with what its makers say that it contains, what of
+    other packages its wheel does, and what of a system the executable does: file -> `package=version`.
     """
     name = f"svc-visitor-id-{wanted}"
-    pinned = [("pypi", found[1].lower(), found[2], "") for found in _PINNED.finditer(lock)]
-    bundled: set[tuple[str, str, str, str]] = set()
+    found: dict[str, dict[str, object]] = {}
+    for pinned, number in _PINNED.findall(lock):
+        found |= _described("pypi", pinned.lower(), number, _license_of(pinned)) | _inside(pinned)
     with zipfile.ZipFile(wheel) as files:
         for path in files.namelist():
             if path.endswith("/LICENSES.txt"):
-                texts = files.read(path).decode()
-                bundled |= {("npm", found[1], found[2], found[3]) for found in _BUNDLED.finditer(texts)}
-    packages = [package.partition("=") for package in set(system.values()) if package]
-    of_system = {("deb/debian", name, quote(number, safe=""), "") for name, _, number in packages}
-    components = [_component(*each) for each in sorted({*pinned, *bundled, *of_system})]
+                for package, number, license_id in _BUNDLED.findall(files.read(path).decode()):
+                    registry = "pypi" if package in OF_PYTHON else "npm"
+                    found |= _described(registry, package, number, {"license": {"id": license_id}})
+    for package in filter(None, set(system.values())):
+        source, _, number = package.partition("=")
+        found |= _described("deb/debian", source, number, None)
+    components = [found[purl] for purl in sorted(found)]
     own = {"type": "application", "bom-ref": "svc", "name": "svc-visitor-id", "version": wanted}
     made_at = datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     document = {
@@ -94,10 +100,35 @@ def bill_of_materials(wheel: Path, lock: str, wanted: str, at_s: int, system: Ma
     return json.dumps(document, indent=1).encode() + b"\n"
 
 
-def _component(registry: str, name: str, pinned: str, license_id: str) -> dict[str, object]:
-    purl = f"pkg:{registry}/{name.replace('@', '%40')}@{pinned}"
-    described: dict[str, object] = {"type": "library", "bom-ref": purl, "name": name, "version": pinned, "purl": purl}
-    return described | ({"licenses": [{"license": {"id": license_id}}]} if license_id else {})
+def _described(registry: str, name: str, number: str, license_of: object) -> dict[str, dict[str, object]]:
+    """A component by its package URL. Its license is left out where it is not known."""
+    purl = f"pkg:{registry}/{quote(name)}@{quote(number, safe='')}"
+    described: dict[str, object] = {"type": "library", "bom-ref": purl, "name": name, "version": number, "purl": purl}
+    return {purl: described | ({"licenses": [license_of]} if license_of else {})}
+
+
+def _license_of(name: str) -> dict[str, object] | None:
+    """What a library says of itself: an SPDX expression, or in words."""
+    metadata = distribution(name).metadata
+    said = license_said(metadata)
+    if "License-Expression" in metadata:
+        return {"expression": said}
+    return None if said is None else {"license": {"name": said}}
+
+
+def _inside(name: str) -> dict[str, dict[str, object]]:
+    """What the makers of an installed library say that they have built into it (PEP 770), such as OpenSSL: by package
+    URL, but for parts of their own.
+    """
+    found: dict[str, dict[str, object]] = {}
+    for file in distribution(name).files or ():
+        if ".dist-info/sboms/" in str(file):
+            for one in json.loads(file.read_text()).get("components", ()):
+                purl = one.get("purl", "pkg:pypi/")
+                if not purl.startswith("pkg:pypi/") and "=file:" not in purl:
+                    kept = {key: one[key] for key in ("name", "version", "purl", "licenses") if key in one}
+                    found[purl] = {"type": "library", "bom-ref": purl, **kept}
+    return found
 
 
 def sums(folder: Path) -> str:

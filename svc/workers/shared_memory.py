@@ -34,6 +34,7 @@ from zlib import crc32
 
 from svc.kernel.limits.ratelimit import Bucket, BucketName, Taken, take_all
 from svc.kernel.store.contention import Bell
+from svc.kernel.store.files.durable_files import temporary_folder
 
 SETS: Final = 4_096
 """Of each kind."""
@@ -152,7 +153,7 @@ def memory_file(name: str) -> int:
     """
     if hasattr(os, "memfd_create"):
         return os.memfd_create(name)
-    with tempfile.TemporaryFile() as file:
+    with tempfile.TemporaryFile(dir=temporary_folder()) as file:
         return os.dup(file.fileno())
 
 

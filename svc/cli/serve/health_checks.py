@@ -384,7 +384,8 @@ def identification(examined: Examined) -> Finding:
     own = {"log_requests": "none", "try_key": None, "console_oidc_issuer": None}  # these name what that store lacks
     config = msgspec.structs.replace(examined.config, **own)
     world = examined.world
-    with ended_by_signals(), tempfile.TemporaryDirectory(prefix="svc-doctor-") as temporary:
+    folder = durable_files.temporary_folder()
+    with ended_by_signals(), tempfile.TemporaryDirectory(prefix="svc-doctor-", dir=folder) as temporary:
         found = open_directory(Path(temporary), world.run_sync, world.entropy, durable=False)
         try:
             response, took_ms = _identified(found, examined._replace(config=config))

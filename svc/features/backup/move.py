@@ -21,6 +21,7 @@ from blake3 import blake3
 
 from svc.features.tables import TABLES
 from svc.kernel.store.engine import Engine, KeyRange, MissingTableError, Reader, Writer
+from svc.kernel.store.files.durable_files import temporary_folder
 from svc.kernel.store.lmdb.engine import LmdbEngine
 from svc.kernel.store.reading import ReadOnlyStore
 from svc.kernel.store.schema.table import Table, installed
@@ -211,7 +212,7 @@ def copied_here(store: ReadOnlyStore, map_bytes: int, steps: Steps) -> Generator
     as the store has rows, at most `map_bytes`. Raises `StoreFullError` if there is no space, and `EngineError`.
     """
     names = [table.name for table in TABLES]
-    with TemporaryDirectory(prefix="svc-") as folder:
+    with TemporaryDirectory(prefix="svc-", dir=temporary_folder()) as folder:
         engine = LmdbEngine.open(Path(folder), map_bytes=map_bytes, durable=False, check_row=installed().check_row)
         with closing(engine):
             engine.open_tables(names, create=True)

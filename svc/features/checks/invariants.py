@@ -48,6 +48,7 @@ from svc.kernel.access.jobs import counted_keys
 from svc.kernel.access.tables import AUDIT, KEY_IDS, KEYS, ORGANIZATION_KEYS
 from svc.kernel.store import operations
 from svc.kernel.store.engine import EngineError
+from svc.kernel.store.files.durable_files import temporary_folder
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.key_parts import moment
 from svc.kernel.store.schema.operation_log import unpack_batch
@@ -386,7 +387,7 @@ def repeated(ids: Iterable[bytes], ids_a_run: int = IDS_A_RUN) -> Iterator[bytes
     with ExitStack() as opened:
         runs: list[Iterator[bytes]] = []
         while run := sorted(islice(left, ids_a_run)):
-            file = opened.enter_context(TemporaryFile())
+            file = opened.enter_context(TemporaryFile(dir=temporary_folder()))
             file.writelines(run)
             file.seek(0)
             runs.append(iter(partial(file.read, ID_BYTES), b""))

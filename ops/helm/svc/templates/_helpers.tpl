@@ -146,6 +146,7 @@ spec:
         capabilities: {drop: [ALL]}
       volumeMounts:
         - {name: data, mountPath: /data}
+        - {name: temporary, mountPath: /tmp}
         - {name: pepper, mountPath: /etc/svc/pepper, readOnly: true}
         {{- if .Values.postgresql.enabled }}
         {{- if include "svc.authority" . }}
@@ -157,6 +158,9 @@ spec:
   volumes:
     - name: pepper
       secret: {secretName: {{ .Values.pepper.secretName | quote }}, defaultMode: {{ if .Values.postgresql.enabled }}0440{{ else }}0400{{ end }}}
+    # Of commands such as `svc doctor`.
+    - name: temporary
+      emptyDir: {}
     {{- if .Values.postgresql.enabled }}
     {{- with .Values.postgresql }}
     {{- if include "svc.authority" $ }}

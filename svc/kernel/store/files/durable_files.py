@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryFile
+from tempfile import TemporaryFile, gettempdir
 
 from blake3 import blake3
 
@@ -69,6 +69,16 @@ def refused(folder: Path) -> OSError | None:
     except OSError as error:
         return None if error.errno == errno.ENOSPC else error
     return None
+
+
+def temporary_folder() -> str:
+    """Return the folder for temporary files. Raises `DirectoryError` if none can be written, as where a root
+    file system is read-only.
+    """
+    try:
+        return gettempdir()
+    except FileNotFoundError as error:
+        raise DirectoryError(f"{error.strerror}; name one that may be written with TMPDIR") from None
 
 
 BLOCK_BYTES = 4 << 20

@@ -236,7 +236,7 @@ it("shows no weights of the organization as those of a key", async () => {
 });
 
 const reviews = ["a", "b", "c", "d"].map((id) => ({ id, rule: `Rule ${id}`, environment: "development", opened_at: "2026-01-05T10:00:00Z", request_id: id, visitor_id: "v", assignee: null, suspect_score: 5 }));
-const QUEUE = { "GET people": { people: [] }, "GET reviews": { reviews: [...reviews].reverse() }, ...Object.fromEntries(reviews.map(({ id }) => [`GET events/${id}`, new Promise(() => undefined)])) };
+const QUEUE = { "GET people": { people: [] }, "GET reviews of development": { reviews }, ...Object.fromEntries(reviews.map(({ id }) => [`GET events/${id}`, new Promise(() => undefined)])) };
 const shown = () => place.querySelector("h2")?.textContent?.slice(0, 6);
 
 it("stays on the review that is shown when another one comes back, and says why until that is judged", async () => {
@@ -293,6 +293,21 @@ it("says what became of the review of an address before it shows another one", a
   expect(said()).toMatch(/The review that you were led to is closed, by .+: fraud/);
 });
 
+it("says that there are others behind a thousand open reviews, and shows those once these are closed", async () => {
+  const known: Record<string, unknown> = { ...QUEUE, "GET reviews of development": { reviews: Array(400).fill(reviews[0]), next_cursor: "c" } };
+  const { show, only } = screen(known);
+  await show(Reviews);
+  for (const text of ["1,200+ open in development", "1200+ Rule a", "1 of 1200+"]) expect(said()).toContain(text);
+  // A member's own may be behind them.
+  known["GET reviews of development"] = { reviews: [{ ...reviews[1], assignee: "mem_0" }] };
+  await show(Reviews, {}, { environment: "development", query: { assignee: "mem_0" } });
+  expect([shown(), said().includes("1 of 1Next")]).toEqual(["Rule b", true]);
+  await show(Reviews);
+  await press("f");
+  await only("POST reviews/a/close").answer({});
+  expect([shown(), said().includes("1 open in development")]).toEqual(["Rule b", true]);
+});
+
 it.each([".", ".."])("asks for no account with the id %s, which a path cannot name", async (id) => {
   const { show, open } = screen();
   await show(Account, {}, { id });
@@ -306,7 +321,7 @@ it("shows no reviews of another environment while its own are loaded", async () 
   const { show } = screen(known);
   await show(Reviews);
   expect(shown()).toBe("Rule a");
-  delete known["GET reviews"];
+  delete known["GET reviews of development"];
   await show(Reviews, {}, { environment: "production" });
   expect(shown()).toBeUndefined();
 });

@@ -15,6 +15,7 @@ import { type Console, kept, Shared } from "../console/state.js";
 import { Standing } from "../console/standing.js";
 import { Dialog } from "../console/ui.js";
 import { Account } from "../console/useraccount.js";
+import { Visitor } from "../console/visitor.js";
 import { Webhooks } from "../console/webhooks.js";
 import { Weights } from "../console/weights.js";
 
@@ -306,6 +307,19 @@ it("says that there are others behind a thousand open reviews, and shows those o
   await press("f");
   await only("POST reviews/a/close").answer({});
   expect([shown(), said().includes("1 open in development")]).toEqual(["Rule b", true]);
+});
+
+it("says of how many events it lists tags, addresses and visitors, where there are more", async () => {
+  const times = { first_seen: "2026-01-05T10:00:00Z", last_seen: "2026-01-05T10:00:00Z", first_seen_at: "2026-01-05T10:00:00Z", last_seen_at: "2026-01-05T10:00:00Z" };
+  const visitor = { ...times, visitor_id: "v", event_count: 9000, environment_event_count: 201, identifiable: true, tags: [], addresses: [], events: [] };
+  const account = { ...times, account_id: "a", event_count: 2000, velocity: {}, labels: { fraud: 0, legitimate: 0 }, visitors: [], addresses: [], events: [] };
+  for (const [most, known] of [[true, [visitor, account]], [false, [{ ...visitor, environment_event_count: 200 }, { ...account, event_count: 1999 }]], [true, [{ ...visitor, environment_event_count: 60, tags: Array.from({ length: 50 }, (_, at) => ({ ...times, tag: `t${at}`, events: 1 })) }, { ...account, event_count: 100, addresses: Array.from({ length: 100 }, (_, at) => ({ ...times, ip_address: `10.0.0.${at}`, events: 1 })) }]]] as const) {
+    const { show } = screen({ "GET visitors/v of development": known[0], "GET accounts/a of development": known[1] });
+    await show(Visitor, {}, { id: "v" });
+    expect(said().includes("those of its newest 200 events")).toBe(most);
+    await show(Account, {}, { id: "a" });
+    expect(said().includes("those of its newest 2,000 events")).toBe(most);
+  }
 });
 
 it.each([".", ".."])("asks for no account with the id %s, which a path cannot name", async (id) => {

@@ -16,6 +16,7 @@ import { Standing } from "../console/standing.js";
 import { Dialog } from "../console/ui.js";
 import { Account } from "../console/useraccount.js";
 import { Visitor } from "../console/visitor.js";
+import { Visitors } from "../console/visitors.js";
 import { Webhooks } from "../console/webhooks.js";
 import { Weights } from "../console/weights.js";
 
@@ -122,6 +123,22 @@ it("leads from a closed review to the environment that it is of", async () => {
   await show(Reviews, {}, { query: { state: "closed" } });
   const links = [...place.querySelectorAll("tbody a")].map((one) => one.getAttribute("href"));
   expect(links).toEqual(["#/events/r?environment=staging", "#/visitors/v?environment=staging", "#/accounts/a?environment=staging"]);
+});
+
+it("does not call a list empty of which only a part was looked at", async () => {
+  const closed: Record<string, unknown> = { "GET people": { people: [] }, "GET reviews": { reviews: [], next_cursor: "c" }, "GET reviews/count": { count: 0, is_exact: false } };
+  const { show } = screen(closed);
+  await show(Reviews, {}, { query: { state: "closed", assignee: "none" } });
+  expect(said()).toContain("None of the newest closed reviews match. Look further back.");
+  expect(said()).not.toContain("0 reviews");
+  closed["GET reviews"] = { reviews: [] };
+  await show(Reviews, {}, { query: { state: "closed", assignee: "mem_0" } });
+  expect(said()).toContain("No closed review matches.0 reviews");
+  const seen = screen({ "GET visitors of development": { visitors: [] } });
+  for (const [query, text] of [[{ ip_address: "10.0.0.1" }, "at this address"], [{ tag: "cart" }, "with the tag cart"]] as const) {
+    await seen.show(Visitors, {}, { query });
+    expect(said()).toContain(`Visitors of the newest 500 events ${text}, by their ids.`);
+  }
 });
 
 it("lists members by their names", async () => {

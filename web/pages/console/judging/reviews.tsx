@@ -456,8 +456,8 @@ function Closed({ people }: { people: Person[] }) {
       const rows = found.filter(({ id }) => !reopened.has(id));
       return <>
         <Problem error={reopen.error} />
-        <Table name="Closed reviews" columns={columns} rows={rows} keyOf={(row) => row.id} empty={<p>No review was closed yet.</p>} />
-        <p class="quiet" role="status">{counted && counted.count > found.length ? `The newest ${found.length} of ${total(counted, "review")}.` : many(rows.length, "review")}</p>
+        <Table name="Closed reviews" columns={columns} rows={rows} keyOf={(row) => row.id} empty={<p>{cursor !== undefined ? "None of the newest closed reviews match. Look further back." : query.assignee ? "No closed review matches." : "No review was closed yet."}</p>} />
+        <p class="quiet" role="status">{counted && counted.count > found.length ? `The newest ${found.length} of ${total(counted, "review")}.` : cursor === undefined && many(rows.length, "review")}</p>
         <More show={cursor !== undefined} busy={busy} error={error} onMore={more} />
       </>;
     }}</Show>

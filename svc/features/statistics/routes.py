@@ -23,7 +23,7 @@ from svc.features.weights.preview import LevelCounts
 from svc.http.listing import encoded_row
 from svc.http.route import Call, Route, Services, console_route
 from svc.http.schema import WindowEnd
-from svc.identify.events.hour_counts import HourCounts, sum_of
+from svc.identify.events.hour_counts import NOTHING, HourCounts, sum_of
 from svc.identify.events.listing import Listing, read_window
 from svc.identify.queries.events import NOTHING_BEHIND, scan_action_counts
 from svc.identify.queries.hours import hours
@@ -251,21 +251,23 @@ async def read_statistics(services: Services, call: Call) -> StatisticsBody | Re
         return Refusal("invalid_window", (Detail("to", "out_of_range", "query"),))
     step_ms = HOUR_MS if query.step == "hour" else DAY_MS
     number = call.organization.number
-    periods: list[HourCounts] = []
+    totals = NOTHING
     rows: list[Any] = []
-    time = Slice(services.world)
-    for day_ms in range(from_ms // DAY_MS * DAY_MS, to_ms, DAY_MS):
-        await time.pause()
-        first_ms, beyond_ms = max(day_ms, from_ms), min(day_ms + DAY_MS, to_ms)
-        read = partial(hours, number=number, environment=query.environment, from_ms=first_ms, to_ms=beyond_ms)
-        for at_ms, counts in _periods(await services.store.query(read), step_ms).items():
-            periods.append(counts)
-            rows.append(encoded_row(_counts(PeriodBody, counts, at=timestamp(at_ms))))
+    async with call.turn.page():
+        time = Slice(services.world)
+        for day_ms in range(from_ms // DAY_MS * DAY_MS, to_ms, DAY_MS):
+            first_ms, beyond_ms = max(day_ms, from_ms), min(day_ms + DAY_MS, to_ms)
+            read = partial(hours, number=number, environment=query.environment, from_ms=first_ms, to_ms=beyond_ms)
+            periods = _periods(await services.store.query(read), step_ms)
+            totals = sum_of((totals, *periods.values()))
+            for at_ms, counts in periods.items():
+                await time.pause()
+                rows.append(encoded_row(_counts(PeriodBody, counts, at=timestamp(at_ms))))
     return StatisticsBody(
         step=query.step,
         start=timestamp(from_ms),
         end=timestamp(to_ms),
-        totals=_counts(CountsBody, sum_of(periods)),
+        totals=_counts(CountsBody, totals),
         periods=tuple(rows),
     )
 

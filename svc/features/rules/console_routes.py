@@ -15,6 +15,7 @@ from svc.features.events.routes import read_request_id
 from svc.features.lists.lists import ListKind
 from svc.features.lists.queries import list_names
 from svc.features.members.jobs import find_member
+from svc.features.rules.compiling_routes import compile_rules, compile_saved
 from svc.features.rules.explanation import Operand, Term, TermKind
 from svc.features.rules.jobs import (
     ExplainedRule,
@@ -34,10 +35,9 @@ from svc.features.rules.routes import (
     RuleId,
     RuleName,
     RulesQuery,
-    compile_rules,
     given_rules,
 )
-from svc.features.rules.ruleset import Ruleset
+from svc.features.rules.ruleset import Rule, Ruleset
 from svc.http.route import Call, Route, Services, console_route
 from svc.identify.events.event_row import DecisionBody, decision_body
 from svc.identify.queries.events import readable_event
@@ -197,14 +197,23 @@ async def explain_event(services: Services, call: Call) -> EventRulesBody | Refu
         return invalid("rule_id", "invalid_value", "query")
     number = call.organization.number
 
+    def find(snapshot: Snapshot) -> Event | None:
+        return readable_event(snapshot, number, request_id, call.at_ms, services.event_retention_ms)
+
+    def rules(snapshot: Snapshot) -> tuple[Rule, ...]:
+        event = find(snapshot)
+        ruleset = event and ruleset_at(snapshot, number, kind_of(event.environment), event.occurred_at_ms)
+        return ruleset.rules if ruleset else ()
+
     def read(snapshot: Snapshot) -> EventRulesBody | Refusal:
-        event = readable_event(snapshot, number, request_id, call.at_ms, services.event_retention_ms)
+        event = find(snapshot)
         if event is None:
             return Refusal(
                 "event_not_found", explanation="The organization has no such event, or its retention has ended."
             )
         return _explained(snapshot, number, event, sent(query.rule_id), call.at_ms)
 
+    await compile_saved(services, await services.store.query(rules))
     return await services.store.query(read)
 
 

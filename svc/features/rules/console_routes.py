@@ -37,7 +37,7 @@ from svc.features.rules.routes import (
     RulesQuery,
     given_rules,
 )
-from svc.features.rules.ruleset import Rule, Ruleset
+from svc.features.rules.ruleset import Ruleset
 from svc.http.route import Call, Route, Services, console_route
 from svc.identify.events.event_row import DecisionBody, decision_body
 from svc.identify.queries.events import readable_event
@@ -200,10 +200,12 @@ async def explain_event(services: Services, call: Call) -> EventRulesBody | Refu
     def find(snapshot: Snapshot) -> Event | None:
         return readable_event(snapshot, number, request_id, call.at_ms, services.event_retention_ms)
 
-    def rules(snapshot: Snapshot) -> tuple[Rule, ...]:
+    def find_ruleset(snapshot: Snapshot) -> Ruleset | None:
         event = find(snapshot)
-        ruleset = event and ruleset_at(snapshot, number, kind_of(event.environment), event.occurred_at_ms)
-        return ruleset.rules if ruleset else ()
+        return event and ruleset_at(snapshot, number, kind_of(event.environment), event.occurred_at_ms)
+
+    ruleset = await services.store.query(find_ruleset)
+    await compile_saved(services, ruleset.rules if ruleset else ())
 
     def read(snapshot: Snapshot) -> EventRulesBody | Refusal:
         event = find(snapshot)
@@ -211,15 +213,15 @@ async def explain_event(services: Services, call: Call) -> EventRulesBody | Refu
             return Refusal(
                 "event_not_found", explanation="The organization has no such event, or its retention has ended."
             )
-        return _explained(snapshot, number, event, sent(query.rule_id), call.at_ms)
+        return _explained(snapshot, number, event, ruleset, sent(query.rule_id), call.at_ms)
 
-    await compile_saved(services, await services.store.query(rules))
     return await services.store.query(read)
 
 
-def _explained(snapshot: Snapshot, number: int, event: Event, wanted: str | None, now_ms: int) -> EventRulesBody:
+def _explained(
+    snapshot: Snapshot, number: int, event: Event, ruleset: Ruleset | None, wanted: str | None, now_ms: int
+) -> EventRulesBody:
     kind = kind_of(event.environment)
-    ruleset = ruleset_at(snapshot, number, kind, event.occurred_at_ms)
     decision = decision_body(event.verdict.decision)
     if ruleset is None:
         return EventRulesBody(is_in_force=False, decision=decision, rules=())

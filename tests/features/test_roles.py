@@ -196,6 +196,7 @@ ACCESS: dict[tuple[str, str], Access] = {
     ("GET", "/console/api/views/{view_id}"): READER._replace(status=404),
     ("DELETE", "/console/api/views/{view_id}"): READER._replace(status=404),
     ("GET", "/console/api/events/count"): READER,
+    ("GET", "/console/api/reviews"): READER,
     ("GET", "/console/api/reviews/count"): READER,
     ("GET", "/console/api/lists/{list_id}/count"): READER,
     ("GET", "/console/api/public-keys"): READER,

@@ -46,7 +46,8 @@ MORE_READS = {
     **dict.fromkeys(("listAccounts", "listVisitors", "listConsoleAccounts", "listSeenConsoleVisitors"), OF_PAGES),
     **dict.fromkeys(("getAccount", "getVisitor", "getConsoleAccount", "searchConsole"), OF_ONE),
     "getConsoleLinks": 10_000,  # 4,000 events, and where the index has those of up to 100
-    "listReviews": 10_000,  # 5,000 are looked at for an assignee, each by two rows
+    # 5,000 are looked at for an assignee, each by two rows
+    **dict.fromkeys(("listReviews", "listConsoleReviews"), 10_000),
     **dict.fromkeys(("countBrowserKeys", "revokeBrowserKeys"), 4_000),  # every visitor
     **dict.fromkeys(("getConsoleNetworks", "getConsoleActions"), OF_ONE),
     "getWeightsSuggestion": 20_000,  # labeled events, and who they are of

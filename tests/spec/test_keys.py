@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections import Counter
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 import trio
 
 from svc.command.output import CommandError
 from svc.features.keys.command import read_origins
 from svc.kernel.access.credentials import KEY_KINDS
-from svc.kernel.tenants.queries import keys_of
+from svc.kernel.access.jobs import revoke_key, store_key
+from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.tenants.queries import KEYS_AT_ONCE, keys_of
+from svc.kernel.work.slices import MAX_AT_ONCE
 from tests.spec.responses import BROWSER, IDENTIFY, assert_error, forward, nothing_stored, post, visit
+from tests.support.counted_store import CountedReads
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, mistyped, report
 from tests.support.worlds import HeldThreads
 
@@ -64,6 +71,34 @@ async def test_the_console_shows_public_keys_whole_and_the_api_none_again(live: 
     assert shown == {public.id: text}
     assert secret.id not in shown
     assert text.rpartition("_")[2].encode() not in live.stored_bytes()
+
+
+async def test_public_keys_are_looked_for_in_slices_among_all_that_were_revoked(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+):
+    """A thousand a day may be issued, and revoked ones are listed for 400 days."""
+    public, text = live.issue()
+    _, management = live.issue("management")
+
+    def revoked(transaction: Transaction) -> None:
+        for at in range(500):
+            key = msgspec.structs.replace(public, id=f"key_{at:020}", created_at_ms=public.created_at_ms - 500 + at)
+            store_key(transaction, key, at.to_bytes(32))
+            revoke_key(transaction, key.id, public.created_at_ms)
+
+    live.found.store.write_now([revoked])
+    store, read_at_once = live.service.services.store, list[Counter[str]]()
+    query = store.query
+
+    def counting(read: Callable[[Snapshot], Any]) -> Callable[[Snapshot], Any]:
+        read_at_once.append(Counter())
+        return lambda snapshot: read(CountedReads(snapshot, read_at_once[-1]))
+
+    monkeypatch.setattr(store, "query", lambda read, **how: query(counting(read), **how))
+    shown = (await live.client.get("/console/api/public-keys", headers={"x-api-key": management})).json()["keys"]
+    assert shown == {public.id: text}
+    assert sum(rows["keys"] for rows in read_at_once) > 500
+    assert max(rows["keys"] for rows in read_at_once) <= 2 * MAX_AT_ONCE + KEYS_AT_ONCE
 
 
 async def test_the_pepper_is_a_random_file_that_only_its_owner_reads(live: Live, tmp_path: Path):

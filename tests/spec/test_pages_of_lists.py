@@ -67,6 +67,7 @@ LISTS = (
     Paged("listConsoleAudit", "audit", "records", by("id")),
     Paged("listReviews", "reviews", "reviews", by("request_id")),
     Paged("listReviews", "reviews", "reviews", by("request_id"), {"state": "open"}),
+    Paged("listConsoleReviews", "open_reviews", "reviews", by("request_id"), PRODUCTION),
     Paged("listListEntries", "list_entries", "entries", by("value")),
     Paged("listWebhookDeliveries", "deliveries", "deliveries", by("id")),
     Paged("listSdkKeys", "sdk_keys", "keys", by("id")),
@@ -219,6 +220,7 @@ async def test_a_cursor_is_bound_to_the_filters_of_its_list(hooks: Subscriber):
         ("listVisitors", {"country": "GB"}),
         ("listConsoleVisitors", PRODUCTION),
         ("listReviews", {"state": "open"}),
+        ("listConsoleReviews production", {"environment": "staging"}),
     ):
         cursor = (await shop.page(of[name], 1, None))[1]
         refused = await shop.ask(of[name]._replace(query={**of[name].query, **changed}), limit=1, cursor=cursor)

@@ -304,6 +304,37 @@ async def test_a_list_of_reviews_says_how_many_it_has(shop: Shop, monkeypatch: p
     )  # fmt: skip
 
 
+async def test_the_queue_of_an_environment_begins_with_the_review_that_waits_longest(shop: Shop):
+    """However many others there are, of another environment or assigned to somebody else."""
+    await shop.review_all()
+    await shop.admin("PUT", "/rules?environment=test", {"revision": 0, "rules": ALL})
+    staging = shop.live.issue(environment="staging")[1]
+    answers = [await shop.visit(account) for account in ("a", "b", "c", "d")]
+    for account in ("e", "f"):
+        await act(shop.live, staging, account)
+    member = add_member(shop.live, "analyst").id
+    newest, *_, closed = [one for one in await shop.reviews("?state=open") if one["environment"] == "production"]
+    await shop.close(closed, label="fraud")
+    succeeded(await shop.admin("PATCH", f"/reviews/{newest['id']}", {"assignee": member}))
+    key = {"x-api-key": shop.admin.secret}
+
+    async def queue(**query: str) -> list[str]:
+        found = list[str]()
+        while True:
+            page = succeeded(await shop.live.client.get("/console/api/reviews", headers=key, params=query))
+            found += [review["request_id"] for review in page["reviews"]]
+            if "next_cursor" not in page:
+                return found
+            query["cursor"] = page["next_cursor"]
+
+    waiting = [answer["request_id"] for answer in answers[1:]]
+    assert await queue(limit="1") == await queue() == waiting
+    assert await queue(assignee=member) == waiting[-1:]
+    assert await queue(assignee="none") == waiting[:-1]
+    assert len(await queue(environment="staging")) == 2
+    assert await queue(environment="development") == []
+
+
 # 15.5: opened again
 
 

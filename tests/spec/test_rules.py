@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import urlsafe_b64decode
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +15,7 @@ import pytest
 from svc.features.lists.lists import first_list_id
 from svc.features.rules.jobs import decide_event, save_rules
 from svc.features.rules.language.conditions import known
-from svc.features.rules.ruleset import Rule
+from svc.features.rules.ruleset import FIRST, Rule
 from svc.kernel.values.timestamps import timestamp
 from tests.spec.commands import Run
 from tests.spec.responses import act, assert_error, forward, visit
@@ -718,3 +719,51 @@ async def test_rules_are_compiled_before_the_transaction_that_others_share(shop:
     await act(shop.live, shop.public)
     assert found
     assert all(found)
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/console/api/events/{event}/rules"),
+        ("GET", "/console/api/standing"),
+        ("PATCH", "/api/v1/management/organizations/{organization}/lists/{list}"),
+        ("DELETE", "/api/v1/management/organizations/{organization}/lists/{list}"),
+    ],
+)
+async def test_conditions_are_compiled_one_by_one_before_what_reads_all_of_them(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, method: str, path: str
+):
+    """A hundred long ones take the loop a second, which a process does for each revision that an analyst looks at."""
+    rules = [FIFTH | {"name": str(number), "condition": f"score > {number} + 1000"} for number in range(20)]
+    assert (await shop.save(*rules)).status_code == 200
+    made = (await shop.ask("POST", "/lists", json={"name": "mine", "kind": "account"})).json()
+    event = (await act(shop.live, shop.public))["request_id"]
+    shop.live.clock.advance(seconds=1)
+    if "events" in path:
+        assert (await shop.save(FIFTH, revision=1)).status_code == 200
+    store, within = shop.live.service.services.store, list[int]()
+
+    def counting(job: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def run(snapshot: Any) -> Any:
+            before = known.cache_info().misses
+            outcome = job(snapshot)
+            within.append(known.cache_info().misses - before)
+            return outcome
+
+        return run
+
+    query, write_one = store.query, store.write_one
+    monkeypatch.setattr(store, "query", lambda read, **how: query(counting(read), **how))
+    monkeypatch.setattr(store, "write_one", lambda job, *to, **how: write_one(counting(job), *to, **how))
+    known.cache_clear()
+    for rule in FIRST.rules:  # which are in force where the row of others is not fetched yet
+        known(rule.condition)
+    response = await shop.live.client.request(
+        method,
+        path.format(event=event, organization=shop.live.organization.id, list=made["id"]),
+        headers={"x-api-key": shop.management},
+        json={"name": "yours"} if method == "PATCH" else None,
+    )
+    assert response.is_success, response.text
+    assert known.cache_info().currsize >= len(rules)
+    assert set(within) == {0}

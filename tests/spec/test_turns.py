@@ -77,3 +77,23 @@ async def test_a_list_that_finds_little_waits_for_the_turn(live: Live, path: str
             assert not done.is_set()
         with trio.fail_after(5):
             await done.wait()
+
+
+async def test_statistics_of_an_organization_are_read_one_after_the_other(live: Live):
+    """Those of 30 days by hours take 40 ms, and any number of them ran at once, each with half of the loop."""
+    console, other = Console(live), Console(live, organization=live.new_organization())
+    reads, done = live.service.services.limits.long_reads, trio.Event()
+
+    async def ask() -> None:
+        await asked(console, "/statistics", {"step": "hour"})
+        done.set()
+
+    async with trio.open_nursery() as nursery:
+        async with reads.turn(live.organization.number).page():
+            nursery.start_soon(ask)
+            await trio.testing.wait_all_tasks_blocked(0.05)
+            assert not done.is_set()
+            with trio.fail_after(5):
+                await asked(other, "/statistics", {"step": "hour"})
+        with trio.fail_after(5):
+            await done.wait()

@@ -22,11 +22,23 @@ from svc.features.organizations.jobs import create_organization
 from svc.features.retention.jobs import BLOCKS_INTERVAL_MS, PASS_INTERVAL_MS, VISITORS_OF_A_LOOK
 from svc.features.retention.sweeper import sweep
 from svc.features.tables import TABLES
+from svc.identify.events.segments import Digests, of_one
+from svc.identify.index.queries import Scope, write_run
 from svc.identify.matching import Visitor
 from svc.identify.records import IDEMPOTENCY_MS, Idempotency
-from svc.identify.tables import BLOCKS, DELETED_VISITORS, IDEMPOTENCY, LAST_LOOKS, VISITOR_COUNTS, VISITOR_IDS, VISITORS
+from svc.identify.tables import (
+    BLOCKS,
+    DELETED_VISITORS,
+    EVENT_SEGMENTS,
+    IDEMPOTENCY,
+    LAST_LOOKS,
+    VISITOR_COUNTS,
+    VISITOR_IDS,
+    VISITORS,
+)
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.steps import STEP_LOOKS
 from svc.kernel.store.store import Store
 from svc.kernel.tenants.jobs import add
 from svc.kernel.values.ids import DAY_MS
@@ -153,6 +165,37 @@ def test_the_next_pass_reads_one_row_for_each_range_of_visitors(tmp_path: Path):
         assert numbers_in(store) == {*range(1, VISITORS_MADE + 1), *range(first_new, first_new + 20)}
         swept(store, EPOCH_MS + DAYS * DAY_MS)
         assert numbers_in(store) == {5, *range(first_new, first_new + 20)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("segments", [10, 300, 1000])
+def test_a_step_looks_for_events_of_as_many_visitors_as_the_index_allows(tmp_path: Path, segments: int):
+    """Each search reads a row of every segment, and everybody's identifications wait for the step."""
+    with new_store(tmp_path) as store:
+
+        def put(transaction: Transaction) -> None:
+            for number in range(1, 41):
+                put_visitor(transaction, number, EPOCH_MS)
+            for at in range(1, segments + 1):
+                here = (at, at.to_bytes(16))
+                write_run(transaction, Scope(1, at % 3), of_one(here, Digests((at << 50,))), here, large=False)
+
+        store.write_now([put])
+        steps = list[int]()
+        counted = CountedStore(store)
+
+        async def write(writes: Any, **given: Any) -> Any:
+            before = counted.rows[EVENT_SEGMENTS.name]
+            done = await CountedStore.write(counted, writes, **given)
+            steps.append(counted.rows[EVENT_SEGMENTS.name] - before)
+            return done
+
+        counted.write = write
+        run = partial(sweep, cast("Store", counted), EPOCH_MS + DAYS * DAY_MS, DAYS)
+        trio.run(run, clock=trio.testing.MockClock(autojump_threshold=0))
+        assert numbers_in(store) == set()
+        assert sum(steps) >= 40 * segments
+        assert max(steps) <= max(STEP_LOOKS, segments) + min(STEP_LOOKS, segments) + 100
 
 
 @pytest.mark.slow

@@ -36,6 +36,9 @@ class CountedReads(Transaction):
     def scan_keys_reverse(self, table: Any, start: tuple[Any, ...], end: tuple[Any, ...]) -> Iterator[Any]:
         return self._counted(table, super().scan_keys_reverse(table, start, end))
 
+    def scan_reverse(self, table: Any, start: tuple[Any, ...], end: tuple[Any, ...]) -> Iterator[Any]:
+        return self._counted(table, super().scan_reverse(table, start, end))
+
     def scan_past_corruption(
         self, table: Any, start: tuple[Any, ...], end: tuple[Any, ...], *, reverse: bool = False
     ) -> Iterator[Any]:

@@ -33,7 +33,7 @@ from svc.features.organizations.bodies import (
     sdk_key_row,
 )
 from svc.http.change import caller_of, change
-from svc.http.listing import encoded, read_page
+from svc.http.listing import encoded, read_behind, read_page
 from svc.http.route import ORGANIZATION, Call, Route, Services, console_route
 from svc.kernel.access import jobs as keys
 from svc.kernel.access.credentials import ApiKey, KeyKind, digest, new_key, public_text
@@ -181,18 +181,21 @@ async def _page(services: Services, call: Call, family: _Family) -> msgspec.Stru
     """
     query: ListKeysQuery = call.query
     number = call.organization.number
-
-    def scan(snapshot: Snapshot, after: bytes, count: int) -> Iterator[tuple[bytes, ApiKey | None]]:
-        last = lookups.find_key_of(snapshot, number, after.decode(), get_args(KeyKind)) if after else None
-        for key in islice(lookups.scan_keys(snapshot, number, last), count):
-            yield key.id.encode(), key if key.kind in family.kinds else None
-
+    scan = partial(_scan, number=number, is_wanted=lambda key: key.kind in family.kinds)
     cursors = Cursors(services.webhooks.cursors_key, family.cursors, number)
     limit = sys.maxsize if query.cursor is UNSET else PAGE
     page = await read_page(
         services, call.turn, cursors, query, encoded(scan, family.row), limit=limit, most=sys.maxsize
     )
     return page if isinstance(page, Refusal) else family.page(page.rows, page.next_cursor)
+
+
+def _scan(
+    snapshot: Snapshot, after: bytes, count: int, *, number: int, is_wanted: Callable[[ApiKey], bool]
+) -> Iterator[tuple[bytes, ApiKey | None]]:
+    last = lookups.find_key_of(snapshot, number, after.decode(), get_args(KeyKind)) if after else None
+    for key in islice(lookups.scan_keys(snapshot, number, last), count):
+        yield key.id.encode(), key if is_wanted(key) else None
 
 
 async def _issue(
@@ -264,11 +267,9 @@ class PublicKeysBody(msgspec.Struct, frozen=True, kw_only=True):
 async def read_public_keys(services: Services, call: Call) -> PublicKeysBody:
     """`GET /console/api/public-keys`. No text is stored: each follows from the pepper and the key's id."""
     number, pepper = call.organization.number, services.policy.pepper
-    return await services.store.query(partial(_public_keys, number=number, pepper=pepper, now_ms=call.at_ms))
-
-
-def _public_keys(snapshot: Snapshot, number: int, pepper: bytes, now_ms: int) -> PublicKeysBody:
-    texts = {key.id: public_text(key, pepper) for key in lookups.keys_of(snapshot, number) if key.usable(now_ms)}
+    scan = partial(_scan, number=number, is_wanted=lambda key: key.usable(call.at_ms))
+    found, _ = await read_behind(services, scan, b"", sys.maxsize, turn=call.turn, most=sys.maxsize)
+    texts = {key.id: public_text(key, pepper) for key in found}
     return PublicKeysBody(keys={key_id: text for key_id, text in texts.items() if text is not None})
 
 

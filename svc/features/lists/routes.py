@@ -36,11 +36,13 @@ from svc.features.lists.queries import (
     lists_of,
     raw_id,
 )
+from svc.features.rules.compiling_routes import compile_in_force
 from svc.http.callers.limits import ENTRY_WORK
 from svc.http.change import caller_of, change, delete_in_steps
 from svc.http.listing import counted, encoded, read_page
 from svc.http.route import ORGANIZATION, Call, Route, Services, console_route
 from svc.http.schema import TotalBody
+from svc.identify.velocity.counts import KINDS
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.encodings import Cursors
 from svc.kernel.values.fields import A_LIST_ID, about
@@ -83,6 +85,7 @@ async def update_list(services: Services, call: Call) -> ListBody | Refusal:
     if body.name is UNSET:
         return await get_list(services, call)
     number, list_id = call.organization.number, call.path["list_id"]
+    await compile_in_force(services, number, *KINDS)
     job = partial(lists.rename_list, number=number, list_id=list_id, name=body.name, now_ms=call.at_ms)
     renamed = await change(services, call, job)
     return renamed if isinstance(renamed, Refusal) else await _read(services, call)
@@ -95,6 +98,7 @@ async def delete_list(services: Services, call: Call) -> Refusal | None:
     Where the caller does not wait, retention deletes the rest of its entries.
     """
     number, list_id = call.organization.number, call.path["list_id"]
+    await compile_in_force(services, number, *KINDS)
     begin = partial(lists.delete_list, number=number, list_id=list_id)
     return await delete_in_steps(
         services, call, begin, partial(lists.continue_deletion, number=number, list_id=list_id)

@@ -14,6 +14,7 @@ from svc.features.lists.bodies import EntryBody, entry_row
 from svc.features.lists.lists import FIRST_LISTS, LONGEST_TAG, ListKind, canonical
 from svc.features.lists.queries import find_entry, find_list, named_list
 from svc.features.lists.standing import Effect, ListEffect, list_effects
+from svc.features.rules.compiling_routes import compile_in_force
 from svc.features.rules.jobs import ruleset_in_force
 from svc.http.route import Call, Route, Services, console_route
 from svc.identify.velocity.counts import EnvironmentKind
@@ -75,7 +76,9 @@ class StandingBody(msgspec.Struct, frozen=True, kw_only=True):
 async def read_standing(services: Services, call: Call) -> StandingBody:
     """`GET /console/api/standing`: what an entry of the lists of a kind does, and the entries of a value."""
     query: StandingQuery = call.query
-    read = partial(_standing, number=call.organization.number, kind=query.environment, query=query, now_ms=call.at_ms)
+    number, kind = call.organization.number, query.environment
+    await compile_in_force(services, number, kind)
+    read = partial(_standing, number=number, kind=kind, query=query, now_ms=call.at_ms)
     return await services.store.query(read)
 
 

@@ -34,6 +34,7 @@ from svc.features.labels.jobs import archive
 from svc.features.registry import FEATURES
 from svc.features.tables import TABLES
 from svc.identify.attestation.challenge import AttestedKey
+from svc.identify.index.queries import count_segments
 from svc.identify.matching import Block, Visitor
 from svc.identify.queries.events import event_if_readable
 from svc.identify.queries.velocity import activity_of
@@ -68,8 +69,8 @@ BLOCKS_INTERVAL_MS = DAY_MS
 """Between two passes over its blocks, which are many, and in which the number of a deleted visitor leads nowhere."""
 VISITORS_OF_A_LOOK = 512
 """Numbers of visitors that have one row in `LAST_LOOKS`: it is stored."""
-LOOKS_OF_A_SEARCH = 32
-"""What it costs to ask whether a visitor has events: that is a look into every segment."""
+LEAST_LOOKS_OF_A_SEARCH = 32
+"""What it costs at least to ask whether a visitor has events. It is a look into every segment."""
 DELETED_A_PASS = 100_000
 """Visitors that one pass takes out of the blocks: their numbers are held in memory meanwhile."""
 
@@ -286,12 +287,13 @@ def _look_at_range(transaction: Transaction, start: tuple[Any, ...], now_ms: int
     now_s, end = now_ms // 1000, first + VISITORS_OF_A_LOOK
     visitors = transaction.scan_past_corruption(VISITORS, (number, visitor_number), (number, end))
     asked = deleted = reduced = 0
+    looks = max(LEAST_LOOKS_OF_A_SEARCH, count_segments(transaction, number, STEP_LOOKS))
     corrupt: CorruptionError | None = None
     for (_, visitor_number), visitor in visitors:
         if isinstance(visitor, CorruptionError):
             corrupt = corrupt or visitor
             continue
-        if asked == STEP_LOOKS // LOOKS_OF_A_SEARCH or reduced == items_of_step(ROWS_OF_ONE):
+        if asked == STEP_LOOKS // looks or reduced == items_of_step(ROWS_OF_ONE):
             return CleanupStep(deleted, (number, first, visitor_number, seen_s), corrupt)
         if now_s - visitor.last_seen_s >= unseen_s:
             asked += 1

@@ -7,6 +7,7 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from svc.features.events.console_bodies import InEnvironment
 from svc.features.labels.bodies import NewLabel, NewReason, NoteText
 from svc.features.reviews.reviews import LONGEST_NOTE, MEMBER_ID_FORM, Note, ReviewState
 from svc.features.webhooks.content.payloads import ReviewBody
@@ -31,6 +32,15 @@ class ReviewsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     cursor: PageCursor | UnsetType = UNSET
 
 
+class OpenReviewsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Query of the console's queue of open reviews."""
+
+    environment: InEnvironment = "production"
+    assignee: Annotated[str, Meta(max_length=64), about("As of `listReviews`.", "none")] | UnsetType = UNSET
+    limit: Limit = 50
+    cursor: PageCursor | UnsetType = UNSET
+
+
 class CountReviewsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Query of how many reviews there are."""
 
@@ -42,6 +52,13 @@ class ReviewsBody(msgspec.Struct, frozen=True):
     """A page of reviews."""
 
     reviews: Annotated[tuple[ReviewBody, ...], about("The one that was opened last first.")]
+    next_cursor: CursorOn | UnsetType = UNSET
+
+
+class OpenReviewsBody(msgspec.Struct, frozen=True):
+    """A page of open reviews."""
+
+    reviews: Annotated[tuple[ReviewBody, ...], about("The one that was opened first, first.")]
     next_cursor: CursorOn | UnsetType = UNSET
 
 

@@ -78,6 +78,14 @@ def reviews_below(
     return _opened_reviews(snapshot, number, (raw_id for _, raw_id in keys))
 
 
+def open_reviews_above(snapshot: Snapshot, number: int, above: bytes, limit: int) -> list[tuple[bytes, Review]]:
+    """Return (20 bytes of its id, review) of the oldest `limit` open reviews newer than the one with the id `above`,
+    which may be empty, oldest first. Raises `CorruptionError` if one of them is missing.
+    """
+    keys = (raw_id for _, raw_id in snapshot.scan_keys(OPEN_REVIEWS, (number, above.ljust(20, b"\0")), (number + 1,)))
+    return _opened_reviews(snapshot, number, islice((raw_id for raw_id in keys if raw_id > above), limit))
+
+
 def reviews_of(snapshot: Snapshot, number: int, subject: Subject, subject_id: str) -> Iterator[Review]:
     """Yield the reviews of a visitor or an account, oldest first."""
     stem = (number, *subject_stem(number, subject, subject_id))

@@ -19,6 +19,8 @@ from svc.features.reviews.bodies import (
     NoteBody,
     NotesBody,
     OpenReviewBody,
+    OpenReviewsBody,
+    OpenReviewsQuery,
     ReviewAnswer,
     ReviewsBody,
     ReviewsQuery,
@@ -34,7 +36,14 @@ from svc.features.reviews.jobs import (
     open_review,
     reopen_review,
 )
-from svc.features.reviews.queries import BEYOND_ALL, find_review, is_known, notes_of, reviews_below
+from svc.features.reviews.queries import (
+    BEYOND_ALL,
+    find_review,
+    is_known,
+    notes_of,
+    open_reviews_above,
+    reviews_below,
+)
 from svc.features.reviews.reviews import Note, Review, review_row
 from svc.http.change import change, member_of
 from svc.http.listing import counted, encoded, read_page
@@ -63,6 +72,23 @@ async def list_reviews(services: Services, call: Call) -> ReviewsBody | Refusal:
     scan = partial(_scan, number=number, state=state, assignee=assignee)
     page = await read_page(services, call.turn, cursors, query, encoded(scan, review_row), BEYOND_ALL, most=MAX_REVIEWS)
     return page if isinstance(page, Refusal) else ReviewsBody(page.rows, page.next_cursor)
+
+
+async def list_queue(services: Services, call: Call) -> OpenReviewsBody | Refusal:
+    """`GET /console/api/reviews`: a page of the open reviews of an environment, the one that was opened first, first:
+    it waits longest. `422` (`invalid_cursor`).
+    """
+    query: OpenReviewsQuery = call.query
+    number, environment, assignee = call.organization.number, query.environment, sent(query.assignee)
+    cursors = Cursors(services.webhooks.cursors_key, "open_reviews", number, bound_to(environment, assignee, size=8))
+
+    def scan(snapshot: Snapshot, above: bytes, count: int) -> Iterator[tuple[bytes, Review | None]]:
+        for raw_id, review in open_reviews_above(snapshot, number, above, count):
+            is_meant = review.environment == environment and _is_meant(review, "open", assignee)
+            yield raw_id, review if is_meant else None
+
+    page = await read_page(services, call.turn, cursors, query, encoded(scan, review_row), most=MAX_REVIEWS)
+    return page if isinstance(page, Refusal) else OpenReviewsBody(page.rows, page.next_cursor)
 
 
 async def count_reviews(services: Services, call: Call) -> TotalBody:
@@ -264,6 +290,17 @@ ROUTES: tuple[Route, ...] = (
         ),
         handler=list_reviews,
         query=ReviewsQuery,
+    ),
+    console_route(
+        operation_id="listConsoleReviews",
+        path="/reviews",
+        summary="List the queue of open reviews",
+        description=(
+            "Those of an environment, the one that was opened first, first. A page may be short, or empty, and have a "
+            "`next_cursor` where others have many."
+        ),
+        handler=list_queue,
+        query=OpenReviewsQuery,
     ),
     console_route(
         operation_id="countConsoleReviews",

@@ -15,6 +15,7 @@ from svc.features.events.routes import read_request_id
 from svc.features.lists.lists import ListKind
 from svc.features.lists.queries import list_names
 from svc.features.members.jobs import find_member
+from svc.features.rules.compiling_routes import compile_rules, compile_saved
 from svc.features.rules.explanation import Operand, Term, TermKind
 from svc.features.rules.jobs import (
     ExplainedRule,
@@ -34,7 +35,6 @@ from svc.features.rules.routes import (
     RuleId,
     RuleName,
     RulesQuery,
-    compile_rules,
     given_rules,
 )
 from svc.features.rules.ruleset import Ruleset
@@ -197,20 +197,31 @@ async def explain_event(services: Services, call: Call) -> EventRulesBody | Refu
         return invalid("rule_id", "invalid_value", "query")
     number = call.organization.number
 
+    def find(snapshot: Snapshot) -> Event | None:
+        return readable_event(snapshot, number, request_id, call.at_ms, services.event_retention_ms)
+
+    def find_ruleset(snapshot: Snapshot) -> Ruleset | None:
+        event = find(snapshot)
+        return event and ruleset_at(snapshot, number, kind_of(event.environment), event.occurred_at_ms)
+
+    ruleset = await services.store.query(find_ruleset)
+    await compile_saved(services, ruleset.rules if ruleset else ())
+
     def read(snapshot: Snapshot) -> EventRulesBody | Refusal:
-        event = readable_event(snapshot, number, request_id, call.at_ms, services.event_retention_ms)
+        event = find(snapshot)
         if event is None:
             return Refusal(
                 "event_not_found", explanation="The organization has no such event, or its retention has ended."
             )
-        return _explained(snapshot, number, event, sent(query.rule_id), call.at_ms)
+        return _explained(snapshot, number, event, ruleset, sent(query.rule_id), call.at_ms)
 
     return await services.store.query(read)
 
 
-def _explained(snapshot: Snapshot, number: int, event: Event, wanted: str | None, now_ms: int) -> EventRulesBody:
+def _explained(
+    snapshot: Snapshot, number: int, event: Event, ruleset: Ruleset | None, wanted: str | None, now_ms: int
+) -> EventRulesBody:
     kind = kind_of(event.environment)
-    ruleset = ruleset_at(snapshot, number, kind, event.occurred_at_ms)
     decision = decision_body(event.verdict.decision)
     if ruleset is None:
         return EventRulesBody(is_in_force=False, decision=decision, rules=())

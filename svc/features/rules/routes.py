@@ -1,8 +1,7 @@
-"""Rules of an organization: read, saved as a whole, tried on the newest events (decisions 13), and compiled before an
-identification is recorded: that organization waits for it, not the transaction that all share (docs/adr/0172).
+"""Rules of an organization: read, saved as a whole, and tried on the newest events (decisions 13).
 
 Conditions are compiled one by one, after the revision was compared, and a preview reads its events in slices of time:
-identifications go on in between. Both have a price in the organization's allowance of work.
+identifications go on in between. Both have a price in the organization's allowance of work (docs/adr/0172).
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from svc.features.accounts.queries import environments_of
 from svc.features.events.routes import newest_positions
 from svc.features.lists.standing import ruleset_warnings
 from svc.features.rules.checking import condition_warnings, everything_warning, label_warnings
+from svc.features.rules.compiling_routes import compile_rules
 from svc.features.rules.jobs import SAVED_SINCE, checked_drafts, checked_rules, decide_by, ruleset_in_force, save_rules
-from svc.features.rules.language.conditions import compile_once, is_valid, known
+from svc.features.rules.language.conditions import compile_once
 from svc.features.rules.ruleset import MAX_RULES, Decided, Prepared, Rule, RuleMode, Ruleset, prepared
-from svc.features.rules.tables import RULESETS
-from svc.http.callers.limits import EVENT_WORK, condition_work
+from svc.http.callers.limits import EVENT_WORK
 from svc.http.change import caller_of, change
 from svc.http.route import ORGANIZATION, Call, Route, Services
 from svc.identify.events.hour_counts import matched_rules
@@ -35,38 +34,16 @@ from svc.identify.queries import events
 from svc.identify.queries.events import EventPosition
 from svc.identify.queries.hours import hours_behind
 from svc.identify.records import Event
-from svc.identify.velocity.counts import KINDS, EnvironmentKind, kind_of
+from svc.identify.velocity.counts import EnvironmentKind
 from svc.kernel.access.roles import may
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.queries import organization
-from svc.kernel.values.fields import Environment, RequestId, about, id_form
+from svc.kernel.values.fields import RequestId, about, id_form
 from svc.kernel.values.ids import DAY_MS, HOUR_MS
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.values.struct_fields import sent
-from svc.kernel.work.slices import Slice, in_slices, in_turns, scanned
+from svc.kernel.work.slices import in_slices, in_turns, scanned
 from svc.world import twenty_characters
-
-
-async def prepare_rules(services: Services, number: int, environment: Environment) -> None:
-    """Compile the ruleset in force, unless this process has done so. A ruleset that is saved meanwhile is compiled
-    where it is asked first.
-    """
-    place = KINDS.index(kind_of(environment))
-    ruleset = await services.store.query(partial(_saved, number=number, place=place), recent=True)
-    if ruleset is None or ruleset.is_prepared:
-        return
-    time = Slice(services.world)
-    for rule in ruleset.rules:
-        if rule.mode != "off":
-            known(rule.condition)
-            await time.pause()
-    assert ruleset.prepared
-
-
-def _saved(snapshot: Snapshot, number: int, place: int) -> Ruleset | None:
-    """Return the saved ruleset; `None` for the initial one, which takes no time."""
-    return snapshot.get(RULESETS, number, place)
-
 
 MAX_PREVIEWED = 10_000
 EXAMPLES = 5
@@ -235,22 +212,6 @@ ONLY_DRAFTS = (
     "Your role saves rules in the modes shadow and off, and leaves active ones and their order as they are. Propose "
     "the change to an admin."
 )
-
-
-async def compile_rules(services: Services, number: int, rules: Sequence[Rule], at_ms: int) -> Refusal | None:
-    """Compile the conditions of an organization's rules, before a transaction or a read asks for them: others go on in
-    between. `429 rate_limited` after much work.
-    """
-    if len(rules) > MAX_RULES:
-        return None  # refused for that
-    refusal = services.limits.work_refusal(number, condition_work(rule.condition for rule in rules), at_ms)
-    if refusal is not None:
-        return refusal
-    time = Slice(services.world)
-    for rule in rules:
-        is_valid(rule.condition)
-        await time.pause()
-    return None
 
 
 async def preview_rules(services: Services, call: Call) -> RulesPreview | Refusal:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from functools import partial
 from heapq import nsmallest
 from itertools import groupby
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -23,7 +23,7 @@ from svc.features.weights.preview import LevelCounts
 from svc.http.listing import encoded_row
 from svc.http.route import Call, Route, Services, console_route
 from svc.http.schema import WindowEnd
-from svc.identify.events.hour_counts import HourCounts, sum_of
+from svc.identify.events.hour_counts import NOTHING, HourCounts, sum_of
 from svc.identify.events.listing import Listing, read_window
 from svc.identify.queries.events import NOTHING_BEHIND, scan_action_counts
 from svc.identify.queries.hours import hours
@@ -79,8 +79,8 @@ class CountryCount(msgspec.Struct, frozen=True):
     count: Annotated[int, about("Identifications from there.", 420)]
 
 
-class CountsBody(msgspec.Struct, frozen=True, kw_only=True):
-    """Results of identifications."""
+class PeriodCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """Results of the identifications of a stretch of time: numbers for a chart."""
 
     identifications: Annotated[int, about("All of them.", 1500)]
     levels: Annotated[LevelCounts, about("By suspect level.")]
@@ -90,6 +90,22 @@ class CountsBody(msgspec.Struct, frozen=True, kw_only=True):
     amount_micros: Annotated[
         int, about("What they cost, in millionths of a US dollar; the account has what was charged.", 4450000)
     ]
+    kinds: Annotated[dict[str, int], about("Kind of visitor to identifications.", {"human": 1450, "automation": 50})]
+    decisions: Annotated[
+        dict[str, int],
+        about("Decision of the rules to identifications; those without one are left out.", {"review": 4}),
+    ]
+
+
+class PeriodBody(PeriodCounts, frozen=True, kw_only=True):
+    """Results of the identifications of one period."""
+
+    at: Annotated[Timestamp, about("When the period begins.")]
+
+
+class CountsBody(PeriodCounts, frozen=True, kw_only=True):
+    """Results of all identifications of a window."""
+
     scores: Annotated[
         tuple[Annotated[tuple[int, ...], Meta(min_length=2, max_length=2)], ...],
         about(
@@ -100,20 +116,6 @@ class CountsBody(msgspec.Struct, frozen=True, kw_only=True):
     ]
     signals: Annotated[tuple[SignalCount, ...], about("The 20 that fired most often.")]
     countries: Annotated[tuple[CountryCount, ...], about("The 50 with most identifications.")]
-    kinds: Annotated[dict[str, int], about("Kind of visitor to identifications.", {"human": 1450, "automation": 50})]
-    decisions: Annotated[
-        dict[str, int],
-        about("Decision of the rules to identifications; those without one are left out.", {"review": 4}),
-    ]
-
-
-C = TypeVar("C", bound=CountsBody)
-
-
-class PeriodBody(CountsBody, frozen=True, kw_only=True):
-    """Results of the identifications of one period."""
-
-    at: Annotated[Timestamp, about("When the period begins.")]
 
 
 class StatisticsBody(msgspec.Struct, frozen=True, kw_only=True):
@@ -251,21 +253,24 @@ async def read_statistics(services: Services, call: Call) -> StatisticsBody | Re
         return Refusal("invalid_window", (Detail("to", "out_of_range", "query"),))
     step_ms = HOUR_MS if query.step == "hour" else DAY_MS
     number = call.organization.number
-    periods: list[HourCounts] = []
+    totals = NOTHING
     rows: list[Any] = []
-    time = Slice(services.world)
-    for day_ms in range(from_ms // DAY_MS * DAY_MS, to_ms, DAY_MS):
-        await time.pause()
-        first_ms, beyond_ms = max(day_ms, from_ms), min(day_ms + DAY_MS, to_ms)
-        read = partial(hours, number=number, environment=query.environment, from_ms=first_ms, to_ms=beyond_ms)
-        for at_ms, counts in _periods(await services.store.query(read), step_ms).items():
-            periods.append(counts)
-            rows.append(encoded_row(_counts(PeriodBody, counts, at=timestamp(at_ms))))
+    async with call.turn.page():
+        time = Slice(services.world)
+        for day_ms in range(from_ms // DAY_MS * DAY_MS, to_ms, DAY_MS):
+            first_ms, beyond_ms = max(day_ms, from_ms), min(day_ms + DAY_MS, to_ms)
+            read = partial(hours, number=number, environment=query.environment, from_ms=first_ms, to_ms=beyond_ms)
+            periods = _periods(await services.store.query(read), step_ms)
+            totals = sum_of((totals, *periods.values()))
+            for at_ms, counts in periods.items():
+                await time.pause()
+                levels = LevelCounts(**counts.levels)
+                rows.append(encoded_row(body_of(PeriodBody, counts, levels=levels, at=timestamp(at_ms))))
     return StatisticsBody(
         step=query.step,
         start=timestamp(from_ms),
         end=timestamp(to_ms),
-        totals=_counts(CountsBody, sum_of(periods)),
+        totals=_counts(totals),
         periods=tuple(rows),
     )
 
@@ -278,15 +283,14 @@ def _periods(found: Iterable[tuple[int, HourCounts]], step_ms: int) -> dict[int,
     }
 
 
-def _counts(kind: type[C], counts: HourCounts, **others: Any) -> C:
+def _counts(counts: HourCounts) -> CountsBody:
     return body_of(
-        kind,
+        CountsBody,
         counts,
         levels=LevelCounts(**counts.levels),
         scores=tuple(sorted(counts.scores.items())),
         signals=tuple(SignalCount(*one) for one in _most(counts.signals, SIGNALS_SHOWN)),
         countries=tuple(CountryCount(*one) for one in _most(counts.countries, COUNTRIES_SHOWN)),
-        **others,
     )
 
 
@@ -302,7 +306,8 @@ ROUTES: tuple[Route, ...] = (
         summary="Read statistics of an environment",
         description=(
             "Of the whole hours that the window touches, at most 30 days of those for which events are kept. They are "
-            "counted with each identification, and what is erased or no longer kept is taken off."
+            "counted with each identification, and what is erased or no longer kept is taken off. Scores, signals and "
+            "countries are those of the whole window."
         ),
         handler=read_statistics,
         query=StatisticsQuery,

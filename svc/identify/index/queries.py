@@ -14,7 +14,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from heapq import merge
-from itertools import chain, islice, repeat
+from itertools import chain, islice, product, repeat
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -163,6 +163,13 @@ def holder(snapshot: Snapshot, scope: Scope, here: tuple[int, bytes]) -> tuple[i
         return None
     upper, part = min(found)
     return part, upper
+
+
+def count_segments(snapshot: Snapshot, number: int, most: int) -> int:
+    """Return how many segments an organization has, up to `most`: a search to the end reads a row of each."""
+    parts = product(range(len(ENVIRONMENTS)), (SMALL, SLOTS))
+    keys = (snapshot.scan_keys(EVENT_SEGMENTS, (number, *part), (number, part[0], part[1] + 1)) for part in parts)
+    return sum(1 for _ in islice(chain.from_iterable(keys), most))
 
 
 def part_of(digest: int) -> int:

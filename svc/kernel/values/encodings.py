@@ -79,6 +79,7 @@ List = Literal[
     "seen_visitors",
     "list_entries",
     "reviews",
+    "open_reviews",
 ]
 """The list that a cursor belongs to: it is refused by any other."""
 

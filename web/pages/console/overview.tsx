@@ -8,7 +8,7 @@ import { startOf, WINDOW_NAMES } from "./filters.js";
 import { count, country, money, share, words } from "./format.js";
 import { useConsole, useLink, useLoad, useQuery } from "./state.js";
 import { Bars, Card, Choice, Facts, Field, Name, Show, Time } from "./ui.js";
-import type { Actions, Billing, Counts, Networks, Statistics } from "./wire.js";
+import type { Actions, Billing, Counts, Networks, PeriodCounts, Statistics } from "./wire.js";
 
 const RANGES = ["24h", "7d", "30d"];
 const HOUR = 3_600_000;
@@ -55,7 +55,7 @@ function useSeries(statistics: Statistics, to: (query: Record<string, string>) =
     const times: number[] = [];
     for (let time = first; time < end; time += step) times.push(time);
     const known = new Map(statistics.periods.map((period) => [Date.parse(period.at) / 1000, period]));
-    const of = (name: string, color: string, value: (counts: Counts) => number, query?: Record<string, string>): Series => ({
+    const of = (name: string, color: string, value: (counts: PeriodCounts) => number, query?: Record<string, string>): Series => ({
       name,
       color,
       ...(query && { href: to(query) }),

@@ -62,6 +62,7 @@ function Shown({ account }: { account: AccountDetail }) {
         <Timeline events={account.events} of="account" />
         {account.event_count > account.events.length && <p><a href={link("events", "", { account_id: account.account_id, window: "30d" })}>All events in the last 30 days</a></p>}
       </Card>
+      {(account.event_count >= 2000 || [account.visitors, account.addresses].some(({ length }) => length === 100)) && <p class="quiet">Visitors and addresses are those of its newest 2,000 events, at most 100 each.</p>}
       <Card title="Visitors"><Table name="Visitors" columns={VISITORS} rows={account.visitors} keyOf={(row) => row.visitor_id} empty={<p>No recognizable visitor.</p>} /></Card>
       <Card title="Addresses"><Table name="Addresses" columns={ADDRESSES} rows={account.addresses} keyOf={(row) => row.ip_address} /></Card>
       <Notes of="accounts" id={account.account_id} />

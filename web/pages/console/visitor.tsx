@@ -27,6 +27,10 @@ const ADDRESSES: Column<Address>[] = [
   ...SEEN,
 ];
 
+/** Its newest events, whose tags and addresses are listed. */
+const MAX_LOOKED_AT = 200;
+const MAX_TAGS = 50;
+
 export function Visitor() {
   const { api, environment, place: { id } } = useConsole();
   const loaded = useLoad((signal) => api.get<VisitorDetail>(`visitors/${encodeURIComponent(id)}`, { environment }, signal), [id, environment]);
@@ -53,6 +57,7 @@ function Shown({ visitor }: { visitor: VisitorDetail }) {
         {visitor.events.some(isUncertain) && <p class="quiet">Below 90 %: {texts.certainty["likeness"]}</p>}
         {visitor.next_cursor && <p><a href={link("events", "", { visitor: visitor.visitor_id, window: "30d" })}>Its events in the last 30 days</a></p>}
       </Card>
+      {(visitor.environment_event_count > MAX_LOOKED_AT || visitor.tags.length === MAX_TAGS) && <p class="quiet">Tags and addresses are those of its newest {MAX_LOOKED_AT} events, at most {MAX_TAGS} tags.</p>}
       {visitor.tags.length > 0 && <Card title="Tags"><Table name="Tags" columns={TAGS} rows={visitor.tags} keyOf={(row) => row.tag} /></Card>}
       <Card title="Addresses">
         <Table name="Addresses" columns={ADDRESSES} rows={visitor.addresses} keyOf={(row) => row.ip_address} />

@@ -146,7 +146,7 @@ function SeenWith() {
   return (
     <>
       <FilterBar names={["tag", "ip_address"]} single />
-      {tag && <p>Visitors that were seen with the tag <strong class="tag">{tag}</strong>.</p>}
+      <p>Visitors of the newest 500 events {tag ? <>with the tag <strong class="tag">{tag}</strong></> : "at this address"}, by their ids.</p>
       <Show of={loaded}>{({ rows, cursor }) => (
         <>
           <Table name="Visitors" columns={[...COLUMNS, matching(tag ? "With this tag" : "At this address")]} rows={rows} keyOf={(row) => row.visitor_id} empty={<p>No visitor was seen with this in {environment}. Choose another environment above, or clear the filter.</p>} />

@@ -147,18 +147,23 @@ export interface VisitorDetail extends Page {
   events: EventRow[];
 }
 
-export interface Counts {
+/** Of a period. */
+export interface PeriodCounts {
   identifications: number;
   levels: { low: number; medium: number; high: number; not_scored: number };
   new: number;
   returning: number;
   unidentifiable: number;
   amount_micros: number;
+  kinds: Record<string, number>;
+  decisions: Record<string, number>;
+}
+
+/** Of a whole window. */
+export interface Counts extends PeriodCounts {
   scores: [number, number][];
   signals: { signal: string; count: number }[];
   countries: { country_code: string; count: number }[];
-  kinds: Record<string, number>;
-  decisions: Record<string, number>;
 }
 
 export interface Statistics {
@@ -166,7 +171,7 @@ export interface Statistics {
   from: string;
   to: string;
   totals: Counts;
-  periods: (Counts & { at: string })[];
+  periods: (PeriodCounts & { at: string })[];
 }
 
 interface Usage {

@@ -18,6 +18,8 @@ import { type Console, kept, Shared } from "../console/state.js";
 import { Standing } from "../console/standing.js";
 import { Dialog } from "../console/ui.js";
 import { Account } from "../console/useraccount.js";
+import { Visitor } from "../console/visitor.js";
+import { Visitors } from "../console/visitors.js";
 import { Webhooks } from "../console/webhooks.js";
 import { Weights } from "../console/weights.js";
 
@@ -154,6 +156,22 @@ it("leads from a closed review to the environment that it is of", async () => {
   expect(links).toEqual(["#/events/r?environment=staging", "#/visitors/v?environment=staging", "#/accounts/a?environment=staging"]);
 });
 
+it("does not call a list empty of which only a part was looked at", async () => {
+  const closed: Record<string, unknown> = { "GET people": { people: [] }, "GET reviews": { reviews: [], next_cursor: "c" }, "GET reviews/count": { count: 0, is_exact: false } };
+  const { show } = screen(closed);
+  await show(Reviews, {}, { query: { state: "closed", assignee: "none" } });
+  expect(said()).toContain("None of the newest closed reviews match. Look further back.");
+  expect(said()).not.toContain("0 reviews");
+  closed["GET reviews"] = { reviews: [] };
+  await show(Reviews, {}, { query: { state: "closed", assignee: "mem_0" } });
+  expect(said()).toContain("No closed review matches.0 reviews");
+  const seen = screen({ "GET visitors of development": { visitors: [] } });
+  for (const [query, text] of [[{ ip_address: "10.0.0.1" }, "at this address"], [{ tag: "cart" }, "with the tag cart"]] as const) {
+    await seen.show(Visitors, {}, { query });
+    expect(said()).toContain(`Visitors of the newest 500 events ${text}, by their ids.`);
+  }
+});
+
 it("lists members by their names", async () => {
   const members = ["Bob", "Zoe", "Ada"].map((name) => ({ ...MEMBER, id: name, name }));
   const { show } = screen({ "GET members": { members } });
@@ -267,7 +285,7 @@ it("shows no weights of the organization as those of a key", async () => {
 });
 
 const reviews = ["a", "b", "c", "d"].map((id) => ({ id, rule: `Rule ${id}`, environment: "development", opened_at: "2026-01-05T10:00:00Z", request_id: id, visitor_id: "v", assignee: null, suspect_score: 5 }));
-const QUEUE = { "GET people": { people: [] }, "GET reviews": { reviews: [...reviews].reverse() }, ...Object.fromEntries(reviews.map(({ id }) => [`GET events/${id}`, new Promise(() => undefined)])) };
+const QUEUE = { "GET people": { people: [] }, "GET reviews of development": { reviews }, ...Object.fromEntries(reviews.map(({ id }) => [`GET events/${id}`, new Promise(() => undefined)])) };
 const shown = () => place.querySelector("h2")?.textContent?.slice(0, 6);
 
 it("stays on the review that is shown when another one comes back, and says why until that is judged", async () => {
@@ -324,6 +342,34 @@ it("says what became of the review of an address before it shows another one", a
   expect(said()).toMatch(/The review that you were led to is closed, by .+: fraud/);
 });
 
+it("says that there are others behind a thousand open reviews, and shows those once these are closed", async () => {
+  const known: Record<string, unknown> = { ...QUEUE, "GET reviews of development": { reviews: Array(400).fill(reviews[0]), next_cursor: "c" } };
+  const { show, only } = screen(known);
+  await show(Reviews);
+  for (const text of ["1,200+ open in development", "1200+ Rule a", "1 of 1200+"]) expect(said()).toContain(text);
+  // A member's own may be behind them.
+  known["GET reviews of development"] = { reviews: [{ ...reviews[1], assignee: "mem_0" }] };
+  await show(Reviews, {}, { environment: "development", query: { assignee: "mem_0" } });
+  expect([shown(), said().includes("1 of 1Next")]).toEqual(["Rule b", true]);
+  await show(Reviews);
+  await press("f");
+  await only("POST reviews/a/close").answer({});
+  expect([shown(), said().includes("1 open in development")]).toEqual(["Rule b", true]);
+});
+
+it("says of how many events it lists tags, addresses and visitors, where there are more", async () => {
+  const times = { first_seen: "2026-01-05T10:00:00Z", last_seen: "2026-01-05T10:00:00Z", first_seen_at: "2026-01-05T10:00:00Z", last_seen_at: "2026-01-05T10:00:00Z" };
+  const visitor = { ...times, visitor_id: "v", event_count: 9000, environment_event_count: 201, identifiable: true, tags: [], addresses: [], events: [] };
+  const account = { ...times, account_id: "a", event_count: 2000, velocity: {}, labels: { fraud: 0, legitimate: 0 }, visitors: [], addresses: [], events: [] };
+  for (const [most, known] of [[true, [visitor, account]], [false, [{ ...visitor, environment_event_count: 200 }, { ...account, event_count: 1999 }]], [true, [{ ...visitor, environment_event_count: 60, tags: Array.from({ length: 50 }, (_, at) => ({ ...times, tag: `t${at}`, events: 1 })) }, { ...account, event_count: 100, addresses: Array.from({ length: 100 }, (_, at) => ({ ...times, ip_address: `10.0.0.${at}`, events: 1 })) }]]] as const) {
+    const { show } = screen({ "GET visitors/v of development": known[0], "GET accounts/a of development": known[1] });
+    await show(Visitor, {}, { id: "v" });
+    expect(said().includes("those of its newest 200 events")).toBe(most);
+    await show(Account, {}, { id: "a" });
+    expect(said().includes("those of its newest 2,000 events")).toBe(most);
+  }
+});
+
 it.each([".", ".."])("asks for no account with the id %s, which a path cannot name", async (id) => {
   const { show, open } = screen();
   await show(Account, {}, { id });
@@ -337,7 +383,7 @@ it("shows no reviews of another environment while its own are loaded", async () 
   const { show } = screen(known);
   await show(Reviews);
   expect(shown()).toBe("Rule a");
-  delete known["GET reviews"];
+  delete known["GET reviews of development"];
   await show(Reviews, {}, { environment: "production" });
   expect(shown()).toBeUndefined();
 });

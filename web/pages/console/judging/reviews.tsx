@@ -35,48 +35,65 @@ export function Reviews() {
   );
 }
 
-/** All that are open, up to a thousand: the oldest waits longest, and is the first. Those of another environment are not shown meanwhile. */
-function useQueue() {
+/** The open ones of an environment, or of those one member's, up to a thousand: the oldest waits longest, and is the first. */
+function useQueue(assignee?: string) {
   const { api, environment } = useConsole();
-  return useLoad(async () => {
-    const found: Review[] = [];
+  return useLoad(async (signal) => {
+    const reviews: Review[] = [];
     let cursor: string | undefined;
     do {
-      const page: Page & { reviews: Review[] } = await api.manage("GET", "reviews", undefined, { state: "open", limit: AT_ONCE, cursor });
-      found.push(...page.reviews);
+      const page = await api.get<Page & { reviews: Review[] }>("reviews", { environment, assignee, limit: AT_ONCE, cursor }, signal);
+      reviews.push(...page.reviews);
       cursor = page.next_cursor;
-    } while (cursor !== undefined && found.length < MAX_LOADED);
-    return { reviews: found.filter((review) => review.environment === environment).reverse(), isWhole: cursor === undefined };
-  }, []);
+    } while (cursor !== undefined && reviews.length < MAX_LOADED);
+    return { reviews, isWhole: cursor === undefined };
+  }, [assignee]);
 }
 
 /** Reviews as they are after a change, by their ids; `null` for one that is gone. */
 type Changed = [id: string, review: Review | null][];
 
 function Queue({ people }: { people: Person[] }) {
-  const { environment, place: { query } } = useConsole();
-  const change = useQuery();
-  const loaded = useQueue();
+  const { place: { query } } = useConsole();
   const [since, setSince] = useState<ReadonlyMap<string, Review | null>>(new Map());
   // On what was before, not on what was drawn: keys come faster.
   const onChanged = (changed: Changed) => setSince((before) => new Map([...before, ...changed]));
+  const loaded = useQueue();
+  const given = { since, people, onChanged };
+  // Somebody's own may be behind the first thousand of all.
+  return <Show of={loaded}>{(found) => (found.isWhole || !query.assignee ? <Opened {...given} {...found} onEmpty={loaded.reload} /> : <OpenedOf {...given} assignee={query.assignee} />)}</Show>;
+}
+
+interface Kept {
+  since: ReadonlyMap<string, Review | null>;
+  people: Person[];
+  onChanged: (changed: Changed) => void;
+}
+
+function OpenedOf({ assignee, ...given }: Kept & { assignee: string }) {
+  const loaded = useQueue(assignee);
+  return <Show of={loaded}>{(found) => <Opened {...given} {...found} onEmpty={loaded.reload} />}</Show>;
+}
+
+/** `onEmpty`: there are others behind those that were loaded, which are all closed. */
+function Opened({ reviews: found, isWhole, since, people, onChanged, onEmpty }: Kept & { reviews: Review[]; isWhole: boolean; onEmpty: () => void }) {
+  const { environment, place: { query } } = useConsole();
+  const change = useQuery();
+  const all = found.flatMap((review) => (since.has(review.id) ? (since.get(review.id) ?? []) : review));
+  const reviews = all.filter((review) => isWanted(review, query.assignee));
+  const shown = reviews.filter((review) => !query.rule || (review.rule ?? "by hand") === query.rule);
+  const more = isWhole ? "" : "+";
+  useEffect(() => { if (!isWhole && all.length === 0) onEmpty(); }, [all.length]);
+  const empty = <div class="empty"><p>No open review{more && ` among the oldest ${count(found.length)}`} in {environment}{query.rule ? " by this rule" : ""}{query.assignee === "none" ? " assigned to nobody" : query.assignee ? " assigned to this member" : ""}. A rule with the decision review opens reviews.</p></div>;
+  const given = { reviews: shown, more, people, onChanged };
   return (
-    <Show of={loaded}>{({ reviews: found, isWhole }) => {
-      const all = found.flatMap((review) => (since.has(review.id) ? (since.get(review.id) ?? []) : review));
-      const reviews = all.filter((review) => isWanted(review, query.assignee));
-      const shown = reviews.filter((review) => !query.rule || (review.rule ?? "by hand") === query.rule);
-      const empty = <div class="empty"><p>No open review in {environment}{query.rule ? " by this rule" : ""}{query.assignee === "none" ? " assigned to nobody" : query.assignee ? " assigned to this member" : ""}. A rule with the decision review opens reviews.</p></div>;
-      const given = { reviews: shown, people, onChanged };
-      return (
-        <>
-          <ul class="numbers">
-            <li><strong>{count(reviews.length)}{!isWhole && "+"}</strong> open in {environment}{query.assignee && `, of ${all.length}`}</li>
-            {byRule(reviews).slice(0, 6).map(([rule, number]) => <li key={rule}><button type="button" class="sort" aria-pressed={query.rule === rule} onClick={() => change({ rule: query.rule === rule ? undefined : rule, review: undefined })}><strong>{number}</strong> {rule}</button></li>)}
-          </ul>
-          {query.state !== "list" ? <Work {...given} empty={empty} /> : shown.length === 0 ? empty : <OpenList {...given} />}
-        </>
-      );
-    }}</Show>
+    <>
+      <ul class="numbers">
+        <li><strong>{count(reviews.length)}{more}</strong> open in {environment}{all.length > reviews.length && `, of ${all.length}`}</li>
+        {byRule(reviews).slice(0, 6).map(([rule, number]) => <li key={rule}><button type="button" class="sort" aria-pressed={query.rule === rule} onClick={() => change({ rule: query.rule === rule ? undefined : rule, review: undefined })}><strong>{number}{more}</strong> {rule}</button></li>)}
+      </ul>
+      {query.state !== "list" ? <Work {...given} empty={empty} /> : shown.length === 0 ? empty : <OpenList {...given} />}
+    </>
   );
 }
 
@@ -86,6 +103,8 @@ const isTyping = (target: EventTarget | null): boolean =>
 
 interface Given {
   reviews: Review[];
+  /** `+` where there are others, which were not loaded. */
+  more: string;
   people: Person[];
   onChanged: (changed: Changed) => void;
 }
@@ -131,7 +150,7 @@ function useInTurn() {
   return { run, again, waiting, error };
 }
 
-function Work({ reviews, people, onChanged, empty }: Given & { empty: Content }) {
+function Work({ reviews, more, people, onChanged, empty }: Given & { empty: Content }) {
   const { api, session, notify, place } = useConsole();
   const link = useLink();
   const mayJudge = useMayJudge();
@@ -271,7 +290,7 @@ function Work({ reviews, people, onChanged, empty }: Given & { empty: Content })
           {review && (
             <p class="buttons">
               <Button kind="small" disabled={at === 0} onClick={() => act("previous")}>Previous (k)</Button>
-              <span role="status">{at + 1} of {shown.length}</span>
+              <span role="status">{at + 1} of {shown.length}{more}</span>
               <Button kind="small" disabled={at === shown.length - 1} onClick={() => act("next")}>Next (j)</Button>
               <label>Reason <Choice value={now.reason} options={WHY.map(([one, name], digit): [string, string] => [one, `${name} (${digit})`])} onPick={(reason) => act({ reason })} /></label>
               <Button judge kind="danger" onClick={() => act("fraud")}>Fraud (f)</Button>
@@ -437,8 +456,8 @@ function Closed({ people }: { people: Person[] }) {
       const rows = found.filter(({ id }) => !reopened.has(id));
       return <>
         <Problem error={reopen.error} />
-        <Table name="Closed reviews" columns={columns} rows={rows} keyOf={(row) => row.id} empty={<p>No review was closed yet.</p>} />
-        <p class="quiet" role="status">{counted && counted.count > found.length ? `The newest ${found.length} of ${total(counted, "review")}.` : many(rows.length, "review")}</p>
+        <Table name="Closed reviews" columns={columns} rows={rows} keyOf={(row) => row.id} empty={<p>{cursor !== undefined ? "None of the newest closed reviews match. Look further back." : query.assignee ? "No closed review matches." : "No review was closed yet."}</p>} />
+        <p class="quiet" role="status">{counted && counted.count > found.length ? `The newest ${found.length} of ${total(counted, "review")}.` : cursor === undefined && many(rows.length, "review")}</p>
         <More show={cursor !== undefined} busy={busy} error={error} onMore={more} />
       </>;
     }}</Show>

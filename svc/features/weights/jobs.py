@@ -28,7 +28,7 @@ def changed_weights(
     snapshot: Snapshot, number: int, key_id: str | None, platform: Platform, change: WeightsChange, now_ms: int
 ) -> StoredWeights | Refusal:
     """Return the result of a change to the weights in force; write nothing. `404 not_found` or `409 sdk_key_revoked`
-    for a key that cannot be changed, `422` and `409 revision_conflict`: see `weights.faulty` and `weights.changed`.
+    for a key that cannot be changed, `422` or `409 revision_conflict`: see `weights.changed`.
     """
     refusal = faulty(change, platform) or _unchangeable(snapshot, number, key_id)
     if refusal is not None:

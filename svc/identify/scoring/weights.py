@@ -71,9 +71,13 @@ def _in_force(stored: StoredWeights, scope: WeightsScope) -> Weights:
 def changed(
     stored: StoredWeights | None, in_force: Weights, change: WeightsChange, platform: Platform, now_ms: int
 ) -> StoredWeights | Refusal:
-    """Return the configuration after applying a change without fault (`faulty`) to the weights in force; `409
-    revision_conflict` if somebody else has saved since. `stored`: the scope's own configuration, `None` if it has none.
+    """Return the configuration after applying the change to the weights in force. Refusals: `422 validation_error` with
+    every fault of the change; `409 revision_conflict` if somebody else has saved since. `stored`: the scope's own
+    configuration, `None` if it has none.
     """
+    refusal = faulty(change, platform)
+    if refusal is not None:
+        return refusal
     revision = 0 if stored is None else stored.revision
     if change.revision not in (None, revision):
         return Refusal("revision_conflict")

@@ -124,7 +124,8 @@ def test_a_call_into_c_that_holds_the_gil_is_told_while_it_hangs_and_each_time()
 
 
 @pytest.mark.slow
-def test_nobody_waits_for_stacks_that_nobody_reads():
+def test_nobody_waits_for_stacks_that_nobody_reads_and_they_are_lost():
+    """The frames that they are read from would be gone, if that went on once somebody reads."""
     reads, writes = os.pipe()
     os.set_blocking(writes, False)
     with suppress(BlockingIOError):
@@ -137,5 +138,5 @@ def test_nobody_waits_for_stacks_that_nobody_reads():
         assert process.stdout is not None
         assert process.stdout.readline() == b"went on\n"
         with os.fdopen(reads, "rb") as log:
-            assert b"Timeout (0:00:00.3" in log.read()
+            assert b"Timeout" not in log.read()
     assert process.returncode == 0

@@ -13,6 +13,7 @@ import mmap
 import os
 import select
 import socket
+import stat
 import sys
 import threading
 import traceback
@@ -112,6 +113,7 @@ class HangWatch:
         self._beaten_at_s = world.elapsed_s()
         self._loop = threading.get_ident()
         self._is_over = threading.Event()
+        self._output = _unblocking(_STANDARD_ERROR)
 
     async def run(self) -> None:
         """Run on the loop until cancelled; each hang is logged once, with the stack of the loop."""
@@ -130,7 +132,7 @@ class HangWatch:
         while not self._is_over.wait(self._look_s):
             if self._may_arm(armed_at_s):
                 with suppress(RuntimeError):  # there is no memory for another thread
-                    faulthandler.dump_traceback_later(self._hang_s, file=_STANDARD_ERROR)
+                    faulthandler.dump_traceback_later(self._hang_s, file=self._output)
                 armed_at_s = elapsed_s()
             silent_s = self._world.elapsed_s() - self._beaten_at_s
             hangs = silent_s > self._hang_s
@@ -139,6 +141,8 @@ class HangWatch:
             said = hangs
         if self._may_arm(armed_at_s):
             faulthandler.cancel_dump_traceback_later()
+            if self._output != _STANDARD_ERROR:
+                os.close(self._output)
 
     def _may_arm(self, armed_at_s: float) -> bool:
         """Return whether the time of the dump may be set again. That waits, with the GIL, for stacks that are being
@@ -150,6 +154,20 @@ class HangWatch:
         """Return the stack, innermost first, as lines `file:line function`: a text, as what logs for people expects."""
         frame = sys._current_frames().get(self._loop)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]  documented
         return "\n".join(f"{at.filename}:{at.lineno} {at.name}" for at in reversed(traceback.extract_stack(frame)))
+
+
+def _unblocking(descriptor: int) -> int:
+    """Return a descriptor of the same pipe on which a write never waits; that one itself if it is no pipe.
+
+    Stacks are read without the GIL. Where a write in between waits until somebody reads the log, the loop may run again
+    meanwhile, and what is read then is gone: that ends the process. What finds no space is lost instead.
+    """
+    try:
+        if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+            return os.open(f"/proc/self/fd/{descriptor}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:  # no such file system, or standard error is closed
+        pass
+    return descriptor
 
 
 def _takes_output(descriptor: int) -> bool:

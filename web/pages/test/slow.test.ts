@@ -346,7 +346,7 @@ it("says that there are others behind a thousand open reviews, and shows those o
   const known: Record<string, unknown> = { ...QUEUE, "GET reviews of development": { reviews: Array(400).fill(reviews[0]), next_cursor: "c" } };
   const { show, only } = screen(known);
   await show(Reviews);
-  for (const text of ["1,200+ open in development", "1200+ Rule a", "1 of 1200+"]) expect(said()).toContain(text);
+  for (const text of ["1,200+ open in development", "1,200+ Rule a", "1 of 1,200+"]) expect(said()).toContain(text);
   // A member's own may be behind them.
   known["GET reviews of development"] = { reviews: [{ ...reviews[1], assignee: "mem_0" }] };
   await show(Reviews, {}, { environment: "development", query: { assignee: "mem_0" } });

@@ -89,8 +89,8 @@ function Opened({ reviews: found, isWhole, since, people, onChanged, onEmpty }: 
   return (
     <>
       <ul class="numbers">
-        <li><strong>{count(reviews.length)}{more}</strong> open in {environment}{all.length > reviews.length && `, of ${all.length}`}</li>
-        {byRule(reviews).slice(0, 6).map(([rule, number]) => <li key={rule}><button type="button" class="sort" aria-pressed={query.rule === rule} onClick={() => change({ rule: query.rule === rule ? undefined : rule, review: undefined })}><strong>{number}{more}</strong> {rule}</button></li>)}
+        <li><strong>{count(reviews.length)}{more}</strong> open in {environment}{all.length > reviews.length && `, of ${count(all.length)}${more}`}</li>
+        {byRule(reviews).slice(0, 6).map(([rule, number]) => <li key={rule}><button type="button" class="sort" aria-pressed={query.rule === rule} onClick={() => change({ rule: query.rule === rule ? undefined : rule, review: undefined })}><strong>{count(number)}{more}</strong> {rule}</button></li>)}
       </ul>
       {query.state !== "list" ? <Work {...given} empty={empty} /> : shown.length === 0 ? empty : <OpenList {...given} />}
     </>
@@ -290,7 +290,7 @@ function Work({ reviews, more, people, onChanged, empty }: Given & { empty: Cont
           {review && (
             <p class="buttons">
               <Button kind="small" disabled={at === 0} onClick={() => act("previous")}>Previous (k)</Button>
-              <span role="status">{at + 1} of {shown.length}{more}</span>
+              <span role="status">{count(at + 1)} of {count(shown.length)}{more}</span>
               <Button kind="small" disabled={at === shown.length - 1} onClick={() => act("next")}>Next (j)</Button>
               <label>Reason <Choice value={now.reason} options={WHY.map(([one, name], digit): [string, string] => [one, `${name} (${digit})`])} onPick={(reason) => act({ reason })} /></label>
               <Button judge kind="danger" onClick={() => act("fraud")}>Fraud (f)</Button>

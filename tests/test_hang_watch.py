@@ -125,7 +125,7 @@ def test_a_call_into_c_that_holds_the_gil_is_told_while_it_hangs_and_each_time()
 
 @pytest.mark.slow
 def test_nobody_waits_for_stacks_that_nobody_reads_and_they_are_lost():
-    """The frames that they are read from would be gone, if that went on once somebody reads."""
+    """A write that blocked would go on when the log is read, on frames that are freed by then."""
     reads, writes = os.pipe()
     os.set_blocking(writes, False)
     with suppress(BlockingIOError):

@@ -113,7 +113,6 @@ class HangWatch:
         self._beaten_at_s = world.elapsed_s()
         self._loop = threading.get_ident()
         self._is_over = threading.Event()
-        self._output = _unblocking(_STANDARD_ERROR)
 
     async def run(self) -> None:
         """Run on the loop until cancelled; each hang is logged once, with the stack of the loop."""
@@ -128,11 +127,11 @@ class HangWatch:
             thread.join()
 
     def _look(self) -> None:
-        said, armed_at_s = False, elapsed_s()
+        said, armed_at_s, output = False, elapsed_s(), _unblocking(_STANDARD_ERROR)
         while not self._is_over.wait(self._look_s):
             if self._may_arm(armed_at_s):
                 with suppress(RuntimeError):  # there is no memory for another thread
-                    faulthandler.dump_traceback_later(self._hang_s, file=self._output)
+                    faulthandler.dump_traceback_later(self._hang_s, file=output)
                 armed_at_s = elapsed_s()
             silent_s = self._world.elapsed_s() - self._beaten_at_s
             hangs = silent_s > self._hang_s
@@ -141,8 +140,8 @@ class HangWatch:
             said = hangs
         if self._may_arm(armed_at_s):
             faulthandler.cancel_dump_traceback_later()
-            if self._output != _STANDARD_ERROR:
-                os.close(self._output)
+            if output != _STANDARD_ERROR:
+                os.close(output)
 
     def _may_arm(self, armed_at_s: float) -> bool:
         """Return whether the time of the dump may be set again. That waits, with the GIL, for stacks that are being
@@ -157,10 +156,10 @@ class HangWatch:
 
 
 def _unblocking(descriptor: int) -> int:
-    """Return a descriptor of the same pipe on which a write never waits; that one itself if it is no pipe.
+    """Return another descriptor of the same pipe, whose writes never block; the given one if it is no pipe.
 
-    Stacks are read without the GIL. Where a write in between waits until somebody reads the log, the loop may run again
-    meanwhile, and what is read then is gone: that ends the process. What finds no space is lost instead.
+    `faulthandler` reads the frames of other threads without the GIL. If its write blocked on a full pipe, the loop
+    could go on in between and free those frames, and the process would end by SIGSEGV. What does not fit is lost.
     """
     try:
         if stat.S_ISFIFO(os.fstat(descriptor).st_mode):

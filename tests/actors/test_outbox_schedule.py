@@ -199,7 +199,7 @@ async def test_the_first_success_after_an_outage_sends_all_that_wait_whatever_co
 
 @pytest.mark.slow
 async def test_an_endpoint_recovers_by_a_success_and_by_nothing_else(tmp_path: Path, autojump_clock: MockClock):
-    """Not by another URL, at which it fails, too: whoever reads the log would look no further."""
+    """A changed URL at which it fails too is no recovery: an operator who reads that line stops looking."""
     with outbox_world(tmp_path) as world, structlog.testing.capture_logs() as logged:
         number = world.organization()
         url, other = "https://receiver.example/", "https://other.example/"

@@ -25,7 +25,7 @@ ORGANIZATION_SLOTS = 32
 FAILING_SLOTS = SLOTS // 4
 ENDPOINT_SLOTS = 8
 FREE_PER_SLOT = 8
-"""An endpoint may have one slot for every so many that are free in all, and the first in any case."""
+"""Free slots of all that an endpoint needs for each slot of its own. The first it may always have."""
 FIRST_SLOTS = 2
 SUCCESSES_PER_SLOT = 20
 
@@ -236,9 +236,7 @@ class DeliveryScheduler(Generic[H]):
         return None
 
     def _slots_of(self, queue: EndpointQueue[H]) -> int:
-        """Return how many deliveries of a queue may be in flight now. Whoever may not have another has one, whose end
-        brings the queue back.
-        """
+        """Return how many deliveries of a queue may be in flight now: at least one, whose end brings the queue back."""
         free = SLOTS - self.in_flight - len(self._taken)
         return min(queue.slots, max(free // FREE_PER_SLOT, 1))
 

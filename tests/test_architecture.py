@@ -103,6 +103,7 @@ KIND_OF = {
     "svc.features.quarantine.jobs": "invariants",
     "svc.features.retention.sweeper": "actor",
     "svc.features.rules.command": "command",
+    "svc.features.rules.compiling": "routes",
     "svc.features.schema": "invariants",
     "svc.features.rules.routes": "routes",
     "svc.features.upgrade": "invariants",

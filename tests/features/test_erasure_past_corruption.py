@@ -6,8 +6,8 @@ what it does where nothing is corrupt.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,16 @@ ALSO = {
 """Table that is corrupt -> others in which rows change that else stay: an event that no index names is no change, and a
 review that cannot be read goes as a whole.
 """
+
+
+@asynccontextmanager
+async def filled(tmp_path: Path, *, whole: bool = False) -> AsyncGenerator[House]:
+    """An organization in which every route finds something; `whole`: one that has rows in every table, too."""
+    receivers = Receivers(always(DOWN, 0))
+    async with service(tmp_path, receivers) as live:
+        house = House(live, live.organization, "annaxq")
+        await (fill(house, receivers) if whole else house.fill())
+        yield house
 
 
 def stored(engine: Engine) -> Stored:
@@ -135,17 +145,14 @@ def ways(house: House, now_ms: int) -> dict[str, tuple[Erase, Erase]]:
 @pytest.mark.slow(8)
 @pytest.mark.only_on("lmdb", "a hundred states of a store are written and compared; the rows are the same on both")
 async def test_an_erasure_ends_whatever_table_is_corrupt(tmp_path: Path):
-    receivers = Receivers(always(DOWN, 0))
-    async with service(tmp_path, receivers) as live:
-        house = House(live, live.organization, "annaxq")
-        await fill(house, receivers)
-        await _attest(live)
+    async with filled(tmp_path, whole=True) as house:
+        await _attest(house.live)
         invited = {"email": "berta@other.example", "name": "Berta", "role": "viewer"}
-        other = House(live, live.new_organization("other"), "bertaxq")
+        other = House(house.live, house.live.new_organization("other"), "bertaxq")
         assert (await other.admin("POST", "/members", invited)).status_code == 201
-        store, number = live.found.store, house.organization.number
+        store, number = house.live.found.store, house.organization.number
         intact, tried = stored(store.engine), 0
-        for what, (begin, go_on) in ways(house, live.clock.now_ms).items():
+        for what, (begin, go_on) in ways(house, house.live.clock.now_ms).items():
             assert run(store, begin, go_on) == []
             usual = changed(intact, stored(store.engine))
             for table in TABLES:
@@ -166,18 +173,15 @@ async def test_an_erasure_ends_whatever_table_is_corrupt(tmp_path: Path):
 @pytest.mark.slow
 @pytest.mark.only_on("lmdb", "as above")
 async def test_a_flipped_bit_of_any_key_is_found_and_does_not_stop_retention(tmp_path: Path):
-    receivers = Receivers(always(DOWN, 0))
-    async with service(tmp_path, receivers) as live:
-        house = House(live, live.organization, "annaxq")
-        await fill(house, receivers)
-        store, number = live.found.store, house.organization.number
+    async with filled(tmp_path, whole=True) as house:
+        store, number = house.live.found.store, house.organization.number
         intact, tried = stored(store.engine), 0
         for table in TABLES:
             restore(store.engine, intact)
             if not table.by_organization or not flip_keys(store.engine, table, number):
                 continue
             assert await faults(store), f"the check finds nothing in {table.name}"
-            await sweep(store, live.clock.now_ms + 1000 * DAY_MS, 30, with_passes=True)
+            await sweep(store, house.live.clock.now_ms + 1000 * DAY_MS, 30, with_passes=True)
             tried += 1
         restore(store.engine, intact)
         assert tried > 40
@@ -186,17 +190,15 @@ async def test_a_flipped_bit_of_any_key_is_found_and_does_not_stop_retention(tmp
 @pytest.mark.slow
 @pytest.mark.only_on("lmdb", "as above")
 async def test_an_erasure_whose_own_row_is_corrupt_starts_again(tmp_path: Path):
-    async with service(tmp_path, Receivers(always(DOWN, 0))) as live:
-        house = House(live, live.organization, "annaxq")
-        await house.fill()
-        store, number = live.found.store, house.organization.number
+    async with filled(tmp_path) as house:
+        store, number = house.live.found.store, house.organization.number
         account = house.names["account_2"]
         raw_id, digest = house.names["visitor_id_1"].encode(), account_digest(number, account)
         store.write_one_now(lambda of: of.put(ERASURES, (number, raw_id), 1))
         store.write_one_now(lambda of: of.put(ACCOUNT_ERASURES, (number, digest), account.encode()))
         assert flip(store.engine, ERASURES, number)
         assert flip(store.engine, ACCOUNT_ERASURES, number)
-        of = ways(house, live.clock.now_ms)
+        of = ways(house, house.live.clock.now_ms)
         for what in ("visitor", "account"):
             run(store, *of[what])
         left = stored(store.engine)
@@ -207,10 +209,8 @@ async def test_an_erasure_whose_own_row_is_corrupt_starts_again(tmp_path: Path):
 @pytest.mark.slow
 @pytest.mark.only_on("lmdb", "as above")
 async def test_retention_ends_the_erasures_beside_one_whose_row_is_corrupt(tmp_path: Path):
-    async with service(tmp_path, Receivers(always(DOWN, 0))) as live:
-        house = House(live, live.organization, "annaxq")
-        await house.fill()
-        store, number = live.found.store, house.organization.number
+    async with filled(tmp_path) as house:
+        store, number = house.live.found.store, house.organization.number
         account, raw_id = house.names["account_2"], house.names["visitor_id_1"].encode()
         digest = account_digest(number, account)
         intact = stored(store.engine)
@@ -223,7 +223,7 @@ async def test_retention_ends_the_erasures_beside_one_whose_row_is_corrupt(tmp_p
         for table, key in rubbish.items():
             store.engine.write(lambda writer, table=table, key=key: writer.put(table.name, key, b"rubbish"))
         progress = Progress()
-        await finish_interrupted(store, progress, live.clock.now_ms)
+        await finish_interrupted(store, progress, house.live.clock.now_ms)
         left = stored(store.engine)
         assert {table: {*left[table.name]} for table in rubbish} == {table: {key} for table, key in rubbish.items()}
         with store.read() as snapshot:
@@ -244,11 +244,9 @@ async def test_retention_ends_the_erasures_beside_one_whose_row_is_corrupt(tmp_p
     ids=lambda of: getattr(of, "name", ""),
 )
 async def test_a_corrupt_row_goes_with_what_leads_to_it(tmp_path: Path, table: Table[Any], leads: tuple[str, ...]):
-    async with service(tmp_path, Receivers(always(DOWN, 0))) as live:
-        house = House(live, live.organization, "annaxq")
-        await house.fill()
-        store, number = live.found.store, house.organization.number
-        intact, of = stored(store.engine), ways(house, live.clock.now_ms)
+    async with filled(tmp_path) as house:
+        store, number = house.live.found.store, house.organization.number
+        intact, of = stored(store.engine), ways(house, house.live.clock.now_ms)
         for what in ("visitor", "account"):
             run(store, *of[what])
             usual = {name: stored(store.engine)[name].keys() for name in leads}
@@ -265,20 +263,24 @@ async def test_a_corrupt_row_goes_with_what_leads_to_it(tmp_path: Path, table: T
 @pytest.mark.only_on("lmdb", "as above")
 async def test_what_an_erasure_leaves_is_named_by_the_commands_and_the_service(tmp_path: Path):
     """The visitor's record goes with its key; the counter of an hour cannot be set right, and stays."""
-    async with service(tmp_path, Receivers(always(DOWN, 0))) as live:
-        house = House(live, live.organization, "annaxq")
-        await house.fill()
-        engine, number = live.found.store.engine, house.organization.number
+    async with filled(tmp_path) as house:
+        engine, number = house.live.found.store.engine, house.organization.number
         intact = stored(engine)
         for table in (VISITORS, HOURS):
             assert flip(engine, table, number)
         erased = await run_beside(
-            "visitor", "erase", live.organization.id, house.names["visitor_id_1"], "--yes", "--json", *live.options
+            "visitor",
+            "erase",
+            house.live.organization.id,
+            house.names["visitor_id_1"],
+            "--yes",
+            "--json",
+            *house.live.options,
         )
         hour, record = erased.json["remains_in"]
         assert hour.startswith("a row of hours fails its check: ")
         assert record.endswith("; it is deleted, and what only it led to is not")
         response = await house.admin("DELETE", f"/visitors/{house.names['visitor_id_2']}")
         assert response.status_code == 204
-        assert live.service.services.corrupt.found["eraseVisitor"] == 2
+        assert house.live.service.services.corrupt.found["eraseVisitor"] == 2
         restore(engine, intact)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 import pytest
@@ -29,6 +31,25 @@ NOBODY = "mem_" + "0" * 20
 async def asked(console: Console, path: str, given: Any) -> None:
     path = path.format(console.organization.id)
     succeeded(await (console.post(path, given) if "preview" in path else console.get(path, **given)))
+
+
+@asynccontextmanager
+async def waiting_for(turn: AbstractAsyncContextManager[object], *question: Any) -> AsyncGenerator[None]:
+    """A request (`asked`) that waits while somebody has the turn, in a `with` block, and is answered behind it."""
+    done = trio.Event()
+
+    async def ask() -> None:
+        await asked(*question)
+        done.set()
+
+    async with trio.open_nursery() as nursery:
+        async with turn:
+            nursery.start_soon(ask)
+            await trio.testing.wait_all_tasks_blocked(0.05)
+            assert not done.is_set()
+            yield
+        with trio.fail_after(5):
+            await done.wait()
 
 
 @pytest.mark.parametrize("name", EXCLUSIVE)
@@ -64,36 +85,15 @@ async def test_a_list_that_finds_little_waits_for_the_turn(live: Live, path: str
     for device in range(3):
         answer = await act(live, public, device=device)
         assert (await admin("POST", "/reviews", {"request_id": answer["request_id"]})).status_code == 201
-    reads, done = live.service.services.limits.long_reads, trio.Event()
-
-    async def ask() -> None:
-        await asked(console, path, {"limit": 1, nobody: NOBODY})
-        done.set()
-
-    async with trio.open_nursery() as nursery:
-        async with reads.turn(live.organization.number).held():
-            nursery.start_soon(ask)
-            await trio.testing.wait_all_tasks_blocked(0.05)
-            assert not done.is_set()
-        with trio.fail_after(5):
-            await done.wait()
+    turn = live.service.services.limits.long_reads.turn(live.organization.number)
+    async with waiting_for(turn.held(), console, path, {"limit": 1, nobody: NOBODY}):
+        pass
 
 
 async def test_statistics_of_an_organization_are_read_one_after_the_other(live: Live):
     """Those of 30 days by hours take 40 ms, and any number of them ran at once, each with half of the loop."""
     console, other = Console(live), Console(live, organization=live.new_organization())
-    reads, done = live.service.services.limits.long_reads, trio.Event()
-
-    async def ask() -> None:
-        await asked(console, "/statistics", {"step": "hour"})
-        done.set()
-
-    async with trio.open_nursery() as nursery:
-        async with reads.turn(live.organization.number).page():
-            nursery.start_soon(ask)
-            await trio.testing.wait_all_tasks_blocked(0.05)
-            assert not done.is_set()
-            with trio.fail_after(5):
-                await asked(other, "/statistics", {"step": "hour"})
+    turn, hours = live.service.services.limits.long_reads.turn(live.organization.number), {"step": "hour"}
+    async with waiting_for(turn.page(), console, "/statistics", hours):
         with trio.fail_after(5):
-            await done.wait()
+            await asked(other, "/statistics", hours)

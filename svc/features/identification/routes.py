@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from svc.features.identification.pipeline.messages import Admission, Failed, Identify, PipelineResult, RateLimited
 from svc.features.identification.pipeline.pipeline import Pipeline
-from svc.features.rules.compiling_routes import prepare_rules
+from svc.features.rules.compiling import prepare_rules
 from svc.features.rules.jobs import as_it_arrived
 from svc.http.body import decode_signals
 from svc.http.callers.caller import Caller

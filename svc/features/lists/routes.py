@@ -36,7 +36,7 @@ from svc.features.lists.queries import (
     lists_of,
     raw_id,
 )
-from svc.features.rules.compiling_routes import compile_in_force
+from svc.features.rules.compiling import compile_in_force
 from svc.http.callers.limits import ENTRY_WORK
 from svc.http.change import caller_of, change, delete_in_steps
 from svc.http.listing import counted, encoded, read_page

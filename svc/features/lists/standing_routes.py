@@ -14,7 +14,7 @@ from svc.features.lists.bodies import EntryBody, entry_row
 from svc.features.lists.lists import FIRST_LISTS, LONGEST_TAG, ListKind, canonical
 from svc.features.lists.queries import find_entry, find_list, named_list
 from svc.features.lists.standing import Effect, ListEffect, list_effects
-from svc.features.rules.compiling_routes import compile_in_force
+from svc.features.rules.compiling import compile_in_force
 from svc.features.rules.jobs import ruleset_in_force
 from svc.http.route import Call, Route, Services, console_route
 from svc.identify.velocity.counts import EnvironmentKind

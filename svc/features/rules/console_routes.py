@@ -15,7 +15,7 @@ from svc.features.events.routes import read_request_id
 from svc.features.lists.lists import ListKind
 from svc.features.lists.queries import list_names
 from svc.features.members.jobs import find_member
-from svc.features.rules.compiling_routes import compile_rules, compile_saved
+from svc.features.rules.compiling import compile_rules, compile_saved
 from svc.features.rules.explanation import Operand, Term, TermKind
 from svc.features.rules.jobs import (
     ExplainedRule,

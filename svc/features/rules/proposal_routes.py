@@ -9,7 +9,7 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from svc.features.rules.compiling_routes import compile_rules
+from svc.features.rules.compiling import compile_rules
 from svc.features.rules.jobs import checked_rules, ruleset_in_force
 from svc.features.rules.proposals import LONGEST_PROPOSAL_NOTE, MAX_PROPOSALS, Proposal
 from svc.features.rules.routes import (

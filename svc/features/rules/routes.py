@@ -21,7 +21,7 @@ from svc.features.accounts.queries import environments_of
 from svc.features.events.routes import newest_positions
 from svc.features.lists.standing import ruleset_warnings
 from svc.features.rules.checking import condition_warnings, everything_warning, label_warnings
-from svc.features.rules.compiling_routes import compile_rules
+from svc.features.rules.compiling import compile_rules
 from svc.features.rules.jobs import SAVED_SINCE, checked_drafts, checked_rules, decide_by, ruleset_in_force, save_rules
 from svc.features.rules.language.conditions import compile_once
 from svc.features.rules.ruleset import MAX_RULES, Decided, Prepared, Rule, RuleMode, Ruleset, prepared

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import structlog
 import trio
 
+from svc.cli import GEN0_THRESHOLD
 from svc.cli.serve.reload import ReadConfig, Reload
 from svc.cli.store.early_integrity_check import EarlyIntegrityCheck
 from svc.cli.store.initialize import initialize
@@ -51,9 +52,6 @@ LEADER_LOCK = f"{LEADER}.lock"
 """In the data directory: held by the worker that does what only one of them may do."""
 PARENT_MARGIN_S = 3.0
 """After the limits of the workers' own drain, before the parent ends those that still run."""
-GEN0_THRESHOLD = 50_000
-"""Garbage is searched for after so many more objects were made than freed; Python's own is 700. Requests that
-are handled together hold more than that, and nothing of it is garbage."""
 GEN2_THRESHOLD = 100
 """Full searches for garbage are this many times rarer than those of the middle generation; Python's own is 10."""
 
@@ -233,9 +231,10 @@ def _work(slot: WorkerSlot, inherited: _Inherited, directory: Path, config: Conf
 
 
 def tune_garbage_collection() -> None:
-    """Make the garbage collector run rarely, since each run blocks all requests. The objects of the program itself are
-    excluded. Requests and connections leave no reference cycles, so that a full run (40 ms with a thousand connections)
-    is needed only for the few that faults leave.
+    """Make full runs of the garbage collector rare, since each blocks all requests. The objects of the program itself
+    are excluded. Requests that are handled together hold more objects than `GEN0_THRESHOLD`, and nothing of it is
+    garbage. Requests and connections leave no reference cycles, so that a full run (40 ms with a thousand
+    connections) is needed only for the few that faults leave.
     """
     gc.collect()
     gc.freeze()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from functools import cache
+from typing import Final
 
 from svc.identify.matching.features import Features
 from svc.identify.matching.parameters import (
@@ -14,7 +15,6 @@ from svc.identify.matching.parameters import (
     CHANGE_FLOOR,
     CHANGE_MOBILE,
     CHANGE_RELEASES,
-    ChangeRate,
 )
 from svc.identify.matching.visitor import Visitor
 from svc.identify.model import Attribute
@@ -30,8 +30,10 @@ TABLE_OF_RELEASES: Final = tuple(
 )
 
 
-def _gone(rates: dict[Attribute, ChangeRate]) -> tuple[tuple[tuple[float, ...], ...], ...]:
+@cache
+def _gone(mobile: int) -> tuple[tuple[tuple[float, ...], ...], ...]:
     """Tabulate probabilities that attributes change, by releases, days between two visits and attribute."""
+    rates = CHANGE_MOBILE if mobile else CHANGE_DESKTOP
 
     def gone(attribute: Attribute, day: int, releases: int) -> float:
         base, daily, release = rates[attribute]
@@ -43,9 +45,6 @@ def _gone(rates: dict[Attribute, ChangeRate]) -> tuple[tuple[tuple[float, ...], 
     )
 
 
-_GONE: Final = (_gone(CHANGE_DESKTOP), _gone(CHANGE_MOBILE))
-
-
 def change_table(mobile: int, scale: list[float]) -> ChangeTable:
     """Return the log probabilities that attributes keep or change their value, by the releases and days between two
     visits. `scale`: one factor per attribute, which corrects the built-in rates.
@@ -55,7 +54,7 @@ def change_table(mobile: int, scale: list[float]) -> ChangeTable:
         changes = [min(max(each * by, CHANGE_FLOOR), CHANGE_CEILING) for each, by in zip(gone, scale, strict=True)]
         return tuple([math.log(1 - change) for change in changes]), tuple([math.log(change) for change in changes])
 
-    return tuple(tuple(map(row, rows)) for rows in _GONE[mobile])
+    return tuple(tuple(map(row, rows)) for rows in _gone(mobile))
 
 
 def releases_between(features: Features, visitor: Visitor) -> int:
@@ -72,18 +71,21 @@ def releases_between(features: Features, visitor: Visitor) -> int:
     return min(max(abs(browser) // 10, 1), CHANGE_RELEASES[-1])
 
 
-UNLEARNED: Final = tuple(change_table(mobile, [1.0] * ATTRIBUTE_COUNT) for mobile in range(2))
-"""For desktops and for mobiles, by the built-in rates alone."""
-EXPECTED_CHANGES: Final = tuple(
-    tuple(tuple(tuple(math.exp(log) for log in changed) for _, changed in rows) for rows in table)
-    for table in UNLEARNED
-)
-"""By mobile, then as a `ChangeTable`: the probability that each attribute changes, by the built-in rates."""
+@cache
+def unlearned_table(mobile: int) -> ChangeTable:
+    """Return the table of desktops or of mobiles by the built-in rates alone."""
+    return change_table(mobile, [1.0] * ATTRIBUTE_COUNT)
 
 
-if TYPE_CHECKING:
-    from svc.identify.matching.features import Features
-    from svc.identify.matching.visitor import Visitor
+@cache
+def change_rates(mobile: int) -> tuple[tuple[tuple[float, ...], ...], ...]:
+    """Return the probability that each attribute changes by the built-in rates, by releases and days as a
+    `ChangeTable`.
+    """
+    return tuple(
+        tuple(tuple(math.exp(log) for log in changed) for _, changed in rows) for rows in unlearned_table(mobile)
+    )
+
 
 _NAMES: Final = tuple(attribute.name.lower() for attribute in Attribute)
 

@@ -22,12 +22,12 @@ import msgspec
 
 from svc.identify.matching import parameters
 from svc.identify.matching.changes import (
-    EXPECTED_CHANGES,
     TABLE_OF_RELEASES,
-    UNLEARNED,
     ChangeTable,
+    change_rates,
     change_table,
     releases_between,
+    unlearned_table,
 )
 from svc.identify.matching.features import Features
 from svc.identify.matching.learned import renderings
@@ -167,7 +167,7 @@ class Statistics:
             self._shared.classes.clear()
         self._classes: dict[int, _Class] = {}
         self.change_tables: list[ChangeTable] = [
-            change_table(mobile, changes.scale) if changes.links else UNLEARNED[mobile]
+            change_table(mobile, changes.scale) if changes.links else unlearned_table(mobile)
             for mobile, changes in enumerate(self._shared.changes)
         ]
         """For desktops and for mobiles."""
@@ -356,7 +356,7 @@ class Statistics:
         Links that a token proved are unbiased. Judged ones favor devices that changed little: they only raise a rate.
         """
         changes = self._shared.changes[features.mobile]
-        table = EXPECTED_CHANGES[features.mobile][TABLE_OF_RELEASES[releases_between(features, before)]]
+        table = change_rates(features.mobile)[TABLE_OF_RELEASES[releases_between(features, before)]]
         expected_changes = table[ROW_OF_DAY[min(days, len(ROW_OF_DAY) - 1)]]
         observed = changes.proven_observed if proven else changes.judged_observed
         expected = changes.proven_expected if proven else changes.judged_expected

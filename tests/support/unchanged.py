@@ -28,7 +28,8 @@ INPUTS: dict[str, tuple[str, ...]] = {
     ),
     "tests/clients": (
         "clients/**/*", "examples/**/*", "tests/clients/**/*", "docs/openapi.json", "web/*/package.json",
-        "web/*/LICENSE", "LICENSE", "tools/*.py", "svc/identify/data/signals.toml", *_OF_THE_SERVICE,
+        "web/*/LICENSE", "LICENSE", "tools/*.py", "svc/identify/data/signals.toml", "docs/webhooks.md",
+        "tests/test_receivers_guide.py", *_OF_THE_SERVICE,
     ),
 }  # fmt: skip
 """Folder -> patterns of the files that its tests depend on. The tests of the contract check what a route returns."""

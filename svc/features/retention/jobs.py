@@ -29,7 +29,7 @@ from svc.features.contracts.cleanup import (
     each_row,
     look,
 )
-from svc.features.erasure.visitors import has_events, purge_event, purge_visitor, remove_from_block
+from svc.features.erasure.visitors import has_events, purge_events, purge_visitor, remove_from_block
 from svc.features.labels.jobs import archive
 from svc.features.registry import FEATURES
 from svc.features.tables import TABLES
@@ -231,11 +231,11 @@ def _delete_events(bound: Any, start: tuple[Any, ...], transaction: Transaction)
     ids = [request_id for _, request_id in islice(_below(transaction, EVENTS, number, below), most)]
     if not ids and unreadable is not None:
         raise CorruptionError(f"the expired event {UUID(bytes=unreadable)} cannot be read; quarantine it")
-    readable = [each for each in ids if event_if_readable(transaction, number, each) is not None]
+    found = [(each, event_if_readable(transaction, number, each)) for each in ids]
+    readable = [(request_id, event) for request_id, event in found if event is not None]
     archive(transaction, number, readable)
-    for request_id in readable:
-        purge_event(transaction, number, request_id)
-    unreadable = next((each for each in ids if each not in readable), unreadable)
+    purge_events(transaction, number, readable)
+    unreadable = next((request_id for request_id, event in found if event is None), unreadable)
     goes_on = len(ids) == most or unreadable is not None
     return CleanupStep(len(readable), (number, ids[-1], unreadable) if goes_on and ids else None)
 

@@ -249,6 +249,21 @@ def test_no_private_module_or_name_of_a_library_is_imported():
     assert not faults
 
 
+OTHER_STEPS = {
+    "about sockets": ("serve/serving.py", "http/server/listening.py", "workers/bus.py", "cli/develop/dev.py",
+                      "cli/develop/docs.py"),
+    "with a step of their own": ("kernel/config_loading.py", "kernel/store/files/durable_files.py",
+                                 "kernel/store/lmdb/engine.py", "features/upgrade/release.py", "command/output.py",
+                                 "features/upgrade/trial.py", "cli/serve/health_checks.py", "cli/__init__.py"),
+}  # fmt: skip
+
+
+def test_messages_about_files_say_what_to_do_in_the_same_words():
+    others = {f"svc/{name}" for names in OTHER_STEPS.values() for name in names} | {"svc/kernel/values/errors.py"}
+    found = {path.relative_to(ROOT).as_posix() for path in MODULES if ".strerror" in path.read_text()}
+    assert found <= others, f"use `cause` or `explained` of svc/kernel/values/errors.py: {found - others}"
+
+
 def test_the_domain_is_pure():
     faults: list[str] = []
     for path in (path for path in MODULES if kind_of(path) == "pure"):

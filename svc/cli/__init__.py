@@ -26,7 +26,7 @@ from click.shell_completion import CompletionItem
 import svc
 from svc.command.help import CHANGED, clearer, examples
 from svc.features.registry import FEATURES
-from svc.kernel.values.errors import NO_SPACE, OperatorError
+from svc.kernel.values.errors import NO_SPACE, OperatorError, explained
 
 GEN0_THRESHOLD = 50_000
 """Garbage is searched for after so many more objects were made than freed; Python's own is 700. What imports make is
@@ -320,10 +320,7 @@ def _unusable(error: OSError) -> str:
             raise error
         _discard(sys.stdout)
         return f"cannot write: {error.strerror}; free some space, or write the output elsewhere"
-    line = f"cannot use {os.fsdecode(error.filename)}: {error.strerror}"
-    if isinstance(error, PermissionError):
-        line += "; run the command as the user of the service, name a place that this user may use, or chown it"
-    return line
+    return explained("cannot use", os.fsdecode(error.filename), error)
 
 
 def _end_quietly() -> NoReturn:

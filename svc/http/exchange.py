@@ -26,7 +26,7 @@ from svc.http.callers.authentication import (
     sender,
 )
 from svc.http.callers.caller import Caller, Site
-from svc.http.callers.sessions import authenticate_session, read_site
+from svc.http.callers.sessions import authenticate_session, cleared_cookie, read_site, signed_out
 from svc.http.change import note_use
 from svc.http.pages.app import Pages
 from svc.http.paths import Paths, RouteMatch
@@ -37,6 +37,7 @@ from svc.http.server.fair_queue import KnownKeys
 from svc.http.server.messages import Application, Body, Headers, Reply, Request
 from svc.http.traffic import PREFLIGHT, RequestContext, Traffic
 from svc.kernel.access.credentials import ApiKey
+from svc.kernel.access.jobs import CorruptSessionError
 from svc.kernel.limits.eviction import client_prefix
 from svc.kernel.net.trace_context import read_trace
 from svc.kernel.store.engine import UnavailableError
@@ -67,8 +68,11 @@ class _Arrived(NamedTuple):
     @property
     def peer(self) -> str:
         """Return the address of the connection, empty if the server does not know it."""
-        client = self.request.client
-        return client[0] if client else ""
+        return _peer(self.request)
+
+
+def _peer(request: Request) -> str:
+    return request.client[0] if request.client else ""
 
 
 class Exchange:
@@ -146,6 +150,9 @@ class Exchange:
         except CorruptionError as error:
             self._services.corrupt.note(route.operation_id, None, error)
             outcome = Outcome(Refusal("internal_error"))
+            if isinstance(error, CorruptSessionError):
+                site = read_site(self._services.policy, headers, request.scheme, _peer(request))
+                outcome = Outcome(signed_out("the session is corrupt"), headers={"Set-Cookie": cleared_cookie(site)})
         except Exception:
             log.exception("request failed", request_id=str(context.request_id), operation=route.operation_id)
             outcome = Outcome(Refusal("internal_error"))

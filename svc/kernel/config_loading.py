@@ -18,6 +18,7 @@ import msgspec
 from svc.kernel.access.members import is_provider_url, read_roles
 from svc.kernel.config import Config, ConfigError
 from svc.kernel.net.addresses import metadata_opened
+from svc.kernel.values.errors import cause
 from svc.kernel.values.fields import url_problem
 from svc.kernel.values.ids import is_organization_id
 from svc.kernel.values.text_files import NotTextError, decode_toml
@@ -141,7 +142,7 @@ def _refuse_unsafe_webhooks(config: Config, named: Callable[[str], str]) -> None
         try:
             ssl.create_default_context(cafile=config.webhook_ca_file)
         except OSError as error:  # ssl.SSLError is one
-            raise ConfigError(f"{authorities}: {config.webhook_ca_file}: {error.strerror or error}") from error
+            raise ConfigError(f"{authorities}: {config.webhook_ca_file}: {cause(error)}") from error
 
 
 def read_variables(environment: Mapping[str, str]) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from svc.identify.network_data.lookup import BuiltInRanges
 from svc.identify.network_data.watch import NetworkWatch
 from svc.kernel.config import Config, ConfigError
 from svc.kernel.tenants import queries as lookups
+from svc.kernel.values.errors import explained
 from svc.kernel.values.text_files import MARK
 from svc.world import World
 
@@ -106,6 +107,6 @@ def _read_file(config: Config, setting: str, read: Callable[[bytes], T], default
     try:
         return read(Path(file).read_bytes().removeprefix(MARK))
     except OSError as error:
-        raise ConfigError(f"{setting}: cannot read {file}: {error.strerror}") from error
+        raise ConfigError(explained(f"{setting}: cannot read", file, error)) from error
     except ValueError as error:
         raise ConfigError(f"{setting}: {file}: {error}") from error

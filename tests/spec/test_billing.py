@@ -195,6 +195,16 @@ def test_a_statement_shows_the_total_of_each_day(run: Run, tmp_path: Path):
     assert run("org", "show", org, "--json").json["balance_micros"] == 1_000_000 - 7_000
 
 
+@pytest.mark.parametrize("change", [("credit", "--usd", "1"), ("billing-status", "active")])
+def test_a_note_of_the_operator_has_a_limit(run: Run, change: tuple[str, ...]):
+    org = run("org", "create", "Shop", "--credit-usd", 0, "--json").json["organization_id"]
+    command, *given = change
+    told = run("org", command, org, *given, "--note", "é" * 501)
+    assert (told.status, "501 characters, and 500 is the most" in told.err) == (2, True)
+    assert run("org", "show", org, "--json").json["balance_micros"] == 0
+    assert run("org", command, org, *given, "--note", "é" * 500).status == 0
+
+
 def test_a_statement_shows_credit_and_status_changes_with_operator_and_time(run: Run):
     """Decisions 5.1, 5.3: the operator's name on the machine, and the note."""
     org = run("org", "create", "Shop", "--credit-usd", 0, "--json").json["organization_id"]

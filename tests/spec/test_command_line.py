@@ -341,7 +341,7 @@ def test_an_inaccessible_directory_is_rejected_with_one_line(run: Run, tmp_path:
         refused = run("check", tmp_path / "backups")
     finally:
         os.seteuid(user)
-    refused.assert_refused("Permission denied; run the command as the user of the service")
+    refused.assert_refused("Permission denied; run the command as the user to whom it belongs")
 
 
 def test_the_pepper_may_be_in_another_place_and_is_never_replaced(

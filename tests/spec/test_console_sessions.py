@@ -162,6 +162,23 @@ async def test_signing_in_takes_one_credential(live: Live, body: dict[str, str])
     assert_error(response, 422, "validation_error", ("", "invalid_value", "body"))
 
 
+@pytest.mark.parametrize("https", [False, True])
+async def test_a_corrupt_session_is_signed_out_and_keeps_nobody_from_signing_in(live: Live, https: bool):
+    browser = await signed_in(live, https=https)
+    before = browser.cookie
+    link(live)
+    with live.corrupted(SESSIONS), live.corrupted(CONSOLE_LINKS):
+        response = await browser("GET", own(live, "/sdk-keys"))
+        assert "Sign in again" in assert_error(response, 401, "unauthorized")
+        assert response.headers["set-cookie"].startswith(f"{browser.name}=; Path=/")
+        assert response.headers["set-cookie"].endswith("Max-Age=0")
+        assert browser.cookie is None
+        assert live.service.services.corrupt.found == {"listSdkKeys": 1}
+        browser.cookie = before
+        assert (await browser.sign_in(token=link(live))).status_code == 200
+        assert (await browser("GET", own(live, "/sdk-keys"))).status_code == 200
+
+
 async def test_signing_out_ends_the_session_and_the_key_of_its_link(live: Live):
     browser = await signed_in(live)
     response = await browser("DELETE", SESSION)

@@ -454,7 +454,10 @@ def test_visitors_are_listed_also_by_tag_or_address(run: Run, shop: Shop):
         shown = run("visitor", "show", shop.organization, found["visitor_id"], "--json").json
         exported = run("visitor", "export", shop.organization, found["visitor_id"]).json
         assert found["events"] == shown["event_count"] == exported["event_count"] == len(exported["events"]) == 3
-        assert found["last_seen"] == shown["last_seen"]
+        for row in (found, shown, *shown["tags"], *shown["addresses"]):
+            for name in ("first_seen", "last_seen"):
+                assert row[name] == row[f"{name}_at"], "the API's name, and that of version 0.2.0"
+        assert found["last_seen_at"] == shown["last_seen_at"]
     assert shop.answers[0]["visitor_id"] in run("visitor", "list", shop.organization).out
     assert run("visitor", "list", shop.organization, "--tag", "none").out == "no visitors\n"
     run("visitor", "list", shop.organization, "--tag", "a", "--ip", "192.0.2.1").assert_usage()

@@ -13,7 +13,6 @@ import pytest
 import structlog
 
 from svc.features.checks.invariants import violations
-from svc.features.erasure.visitors import purge_event
 from svc.features.feed.feed import HOLD_MS
 from svc.identify.index.digests import digests
 from svc.identify.index.queries import FIRST_PART, SLOTS, SMALL, part_of
@@ -31,6 +30,7 @@ from tests.spec.test_events import get, secret_key, visits
 from tests.spec.test_unreadable_events import corrupt, flipped, indexed, pages, unreadable
 from tests.store.test_event_index import SMALLER
 from tests.support.live import Live
+from tests.support.writes import purge_event
 
 HERE = ENVIRONMENTS.index("development")
 pytestmark = pytest.mark.usefixtures("engine")

@@ -293,6 +293,7 @@ async def test_a_list_of_reviews_says_how_many_it_has(shop: Shop, monkeypatch: p
     await shop.close(review, label="fraud")
     path, key = "/console/api/reviews/count", {"x-api-key": shop.admin.secret}
     counts = {"": 3, "?state=open": 2, "?state=closed": 1, f"?assignee={NOBODY}": 0, "?assignee=none": 3}
+    counts |= {"?state=open&environment=production": 2, "?environment=staging": 0}
     for query, count in counts.items():
         seen = (await shop.live.client.get(path + query, headers=key)).json()
         assert seen == {"count": count, "is_exact": True}, query

@@ -16,7 +16,6 @@ import pytest
 import trio
 import trio.testing
 
-from svc.features.erasure.visitors import purge_event
 from svc.identify.events.archive import inflate
 from svc.identify.keys import deferred
 from svc.identify.queries import events
@@ -36,6 +35,7 @@ from tests.spec.responses import (
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report
 from tests.support.serving_postgresql import at_rest
 from tests.support.worlds import HeldThreads
+from tests.support.writes import purge_event
 
 DEFERRED = {"tier": "deferred", "fonts": ["Arial", "Calibri"], "timing": 1.5}
 NO_TOKEN = ("token", "invalid_value", "body")

@@ -41,6 +41,7 @@ from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.operation_log import Batch, pack_batch
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.steps import Steps
 from svc.kernel.store.store import Store
 from svc.kernel.store.tables import META
 from svc.kernel.tenants.tables import BALANCES, LEDGER, ORGANIZATIONS
@@ -660,6 +661,22 @@ def test_an_impossible_restore_is_rejected_and_leaves_nothing(
     with pytest.raises(kind, match=says):
         world.restore(world.data.with_name("new"))
     assert sorted(world.data.parent.rglob("*")) == before
+
+
+def test_a_restore_beside_a_running_one_says_that_it_runs(world: BackedUp):
+    refused: list[str] = []
+
+    class Beside(Steps):
+        def stage(self, label: str, length: int) -> None:
+            with pytest.raises(DirectoryError) as error:
+                world.restore(world.data.with_name("new"))
+            refused.append(str(error.value))
+
+    world.snapshot()
+    world.restore(world.data.with_name("new"), steps=Beside())
+    assert refused
+    assert all("another `svc restore` is running" in line for line in refused), refused
+    assert world.rows(world.data.with_name("new")) == world.rows()
 
 
 def test_a_moment_before_the_oldest_snapshot_is_rejected(world: BackedUp, tmp_path: Path):

@@ -21,7 +21,6 @@ from hypothesis.stateful import initialize, rule
 from svc.features.changes import jobs as changes
 from svc.features.changes.jobs import Change, ChangePlace
 from svc.features.changes.routes import CHANGES
-from svc.features.erasure.visitors import purge_event
 from svc.features.feed.feed import BEGINNING, HOLD_MS, Feed
 from svc.features.feed.jobs import close
 from svc.features.feed.pages import FeedPages
@@ -40,6 +39,7 @@ from tests.store.test_feed import ENVIRONMENT, SCOPE, Machine, at
 from tests.store.test_filters import Counted
 from tests.support.effort import effort
 from tests.support.worlds import EPOCH_MS
+from tests.support.writes import purge_event
 
 ORDER = ("event.created", "event.updated", "event.erased")
 

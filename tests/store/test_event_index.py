@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from svc.features.checks.invariants import violations
-from svc.features.erasure.visitors import events_of, purge_event
+from svc.features.erasure.visitors import events_of
 from svc.identify.events.listing import FACETS, Filters, Listing, Position
 from svc.identify.index.digests import digest_of, digests
 from svc.identify.index.queries import SLOTS, SMALL, Scope, scope_of
@@ -46,6 +46,7 @@ from tests.store.test_filters import OFFSETS, Counted, expected, some_filters
 from tests.support.effort import effort
 from tests.support.process import run
 from tests.support.worlds import EPOCH_MS
+from tests.support.writes import purge_event
 
 SMALLER = {
     "EVENTS_A_SMALL": 4,

@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from svc.features.checks.invariants import violations
-from svc.features.erasure.visitors import purge_event
 from svc.features.feed import jobs as feeds
 from svc.features.feed import pages as feed_pages
 from svc.features.feed.feed import AHEAD_MS, BEGINNING, HOLD_MS, STEP_MS, Ahead, Feed
@@ -41,6 +40,7 @@ from tests.store.test_events import count_again, event, filled_store, record
 from tests.store.test_filters import some_filters
 from tests.support.effort import effort
 from tests.support.worlds import EPOCH_MS
+from tests.support.writes import purge_event
 
 SCOPE = Scope(1, 1)
 ENVIRONMENT = "staging"

@@ -15,7 +15,6 @@ import msgspec
 import pytest
 
 from svc.features.checks.invariants import violations
-from svc.features.erasure.visitors import purge_event
 from svc.identify.events.listing import EVERYTHING, FACETS, KINDS, LEVELS, Filters, Listing, Position
 from svc.identify.index import digests
 from svc.identify.index import queries as event_index
@@ -34,6 +33,7 @@ from svc.kernel.store.store import Store
 from svc.kernel.values.fields import ENVIRONMENTS, Environment
 from tests.store.test_events import ADDRESSES, SIGNALS, TAGS, VISITORS, event, filled_store, fired, uuid
 from tests.support.worlds import EPOCH_MS
+from tests.support.writes import purge_event
 
 LATER = EPOCH_MS + 10**9
 RULES = ("rul_a", "rul_b")

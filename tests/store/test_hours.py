@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from svc.features.checks.invariants import violations
-from svc.features.erasure.visitors import purge_event
 from svc.identify.events.hour_counts import NOTHING, HourCounts
 from svc.identify.queries.hours import hours
 from svc.identify.tables import HOURS
@@ -19,6 +18,7 @@ from svc.kernel.values.fields import ENVIRONMENTS
 from svc.kernel.values.ids import HOUR_MS
 from tests.store.test_events import count_again, event, filled_store, uuid
 from tests.support.worlds import EPOCH_MS
+from tests.support.writes import purge_event
 
 HOUR = EPOCH_MS // HOUR_MS
 WRONG = "the counters of organization 1, staging, 2026-01-01T00:00:00.000Z are not what its events add up to"

@@ -325,3 +325,28 @@ class Retained(RuleBasedStateMachine):
 
 TestRetained = pytest.mark.slow(Retained.TestCase)
 TestRetained.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+
+
+def test_numbers_of_deleted_visitors_are_read_some_at_a_time(tmp_path: Path):
+    with new_store(tmp_path) as store:
+
+        def put(transaction: Transaction) -> None:
+            for number in range(3 * STEP_LOOKS):
+                transaction.put(DELETED_VISITORS, (1, number), EPOCH_MS)
+
+        store.write_now([put])
+        reads = list[int]()
+        counted = CountedStore(store)
+
+        async def query(read: Any, **given: Any) -> Any:
+            before = counted.rows[DELETED_VISITORS.name]
+            found = await CountedStore.query(counted, read, **given)
+            reads.append(counted.rows[DELETED_VISITORS.name] - before)
+            return found
+
+        counted.query = query
+        run = partial(sweep, cast("Store", counted), EPOCH_MS + DAY_MS, DAYS)
+        trio.run(run, clock=trio.testing.MockClock(autojump_threshold=0))
+        assert max(reads) == STEP_LOOKS
+        with store.read() as snapshot:
+            assert snapshot.count(DELETED_VISITORS) == 0

@@ -65,7 +65,7 @@ def test_erasure_removes_an_event_and_leaves_the_others_in_place(model: Model, d
         place = Slots(segment.slots).find(slot(here))
         assert place is not None
         assert not Slots(segment.slots).is_empty
-        segment = Segment.unpack(segment.without(place, left.pop(here)).pack())
+        segment = Segment.unpack(segment.without({place: left.pop(here)}).pack())
         assert Slots(segment.slots).find(slot(here)) is None
         assert model_of(Run(segment.slots, dict(segment.postings()))) == left
         assert {*segment.digests} == {digest for own in left.values() for digest in own}

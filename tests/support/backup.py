@@ -19,7 +19,7 @@ from svc.features.tables import TABLES
 from svc.kernel.store import operations
 from svc.kernel.store.directory import open_directory
 from svc.kernel.store.snapshot import Transaction
-from svc.kernel.store.steps import QUIET
+from svc.kernel.store.steps import QUIET, Steps
 from svc.kernel.store.store import Store
 from svc.kernel.store.tables import FOLLOWING, OPERATIONS
 from svc.kernel.tenants.jobs import add_credit
@@ -105,6 +105,7 @@ class BackedUp:
         to_ms: int | None = None,
         accept_loss: bool = False,
         verification: Verification = Verification.FULL,
+        steps: Steps = QUIET,
     ) -> Restored:
         return restore(
             source or self.folder,
@@ -112,7 +113,7 @@ class BackedUp:
             Restoring(to_ms, accept_loss, verification, None),
             run_sync=self.world.run_sync,
             map_bytes=MAP_BYTES,
-            steps=QUIET,
+            steps=steps,
         )
 
     def rows(self, directory: Path | None = None) -> Rows:

@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any
 
+from svc.features.erasure.visitors import purge_events
+from svc.identify.tables import EVENTS
 from svc.kernel.store.group import Job, LeaseEpoch, Write
 from svc.kernel.store.postgresql.engine import PostgresqlEngine
+from svc.kernel.store.snapshot import Transaction
 from svc.kernel.tenants.tables import BALANCES
 
 
@@ -26,3 +29,9 @@ def give_balances(engine: PostgresqlEngine, most: int) -> None:
     keys = map(BALANCES.key.pack, range(1, most + 1))
     rows = [(key, BALANCES.encode(key, 0)) for key in keys]
     engine.write(lambda writer: writer.put_many(BALANCES.name, rows))
+
+
+def purge_event(transaction: Transaction, number: int, request_id: bytes) -> None:
+    """Delete an event, unless it is deleted already."""
+    event = transaction.get(EVENTS, number, request_id)
+    purge_events(transaction, number, [] if event is None else [(request_id, event)])

@@ -25,7 +25,7 @@ from svc.command.output import CommandError, json_option, show
 from svc.kernel.config import Config, ConfigError
 from svc.kernel.config_loading import CONFLICTS, LISTS, NOT_SETTINGS, PREFIX, checked, read_variables
 from svc.kernel.net.addresses import read_bind
-from svc.kernel.values.errors import OperatorError
+from svc.kernel.values.errors import OperatorError, cause
 from svc.kernel.values.fields import bare
 from svc.kernel.values.text_files import NotTextError, decode_text
 
@@ -86,7 +86,7 @@ def mistakes(file: Path | None, environment: Mapping[str, str]) -> Iterator[Mist
             text = decode_text(file.read_bytes())
             in_file = tomllib.loads(text)
         except OSError as error:
-            yield Mistake(str(file), f"cannot be read: {error.strerror}")
+            yield Mistake(str(file), f"cannot be read: {cause(error)}")
             return
         except NotTextError as error:
             yield Mistake(str(file), str(error))

@@ -33,7 +33,7 @@ from svc.kernel.store.files.ending import ended_by_signals
 from svc.kernel.store.reading import read_only
 from svc.kernel.store.schema.operation_log import TIMELINE_BYTES
 from svc.kernel.store.steps import QUIET, Steps
-from svc.kernel.values.errors import DirectoryError
+from svc.kernel.values.errors import DirectoryError, cause
 from svc.kernel.values.timestamps import timestamp
 from svc.world import World
 
@@ -207,7 +207,7 @@ def _copy(directory: Path, folder: Path, *, is_new: bool) -> bool:
             raise CommandError(f"the store is lost, and following ends: {error}") from error
         except OSError as error:
             raise CommandError(
-                f"cannot write to {folder}: {error.strerror}; the store keeps what is not copied"
+                f"cannot write to {folder}: {cause(error)}; the store keeps what is not copied"
             ) from error
         log.info("followed", batches=follower.batches, bytes=follower.bytes)
     return ended

@@ -27,6 +27,7 @@ from svc.identify.network_data.lookup import BuiltInRanges, NetworkData, is_stal
 from svc.identify.network_data.sources import SOURCES
 from svc.kernel.config import Config
 from svc.kernel.net.addresses import read_address
+from svc.kernel.values.errors import cause
 from svc.kernel.values.timestamps import utc
 from svc.world import World
 
@@ -181,7 +182,7 @@ def _tls(ca_file: Path | None) -> ssl.SSLContext:
     try:
         return tls_context(ca_file)
     except OSError as error:
-        raise CommandError(f"{ca_file} holds no certificate authorities: {error.strerror or error}") from error
+        raise CommandError(f"{ca_file} holds no certificate authorities: {cause(error)}") from error
 
 
 def _outcome_row(outcome: UpdateOutcome) -> dict[str, Any]:
@@ -210,7 +211,7 @@ def network_in_use(config: Config, directory: Path | None) -> NetworkInUse:
     try:
         files = NOTHING if folder is None else read_folder(folder)
     except OSError as error:
-        raise CommandError(f"cannot list {folder}: {error.strerror or error}") from error
+        raise CommandError(f"cannot list {folder}: {cause(error)}") from error
     built_in = BuiltInRanges() if config.network_builtin else None
     return NetworkInUse(
         built_in, folder, files, NetworkData(built_in, files, vpn_neighbors=config.network_vpn_neighbors)

@@ -32,7 +32,7 @@ from svc.kernel.store.installation import claim_region
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.tables import META
 from svc.kernel.tenants.organization import Organization
-from svc.kernel.values.errors import DirectoryError
+from svc.kernel.values.errors import DirectoryError, cause
 from svc.kernel.values.struct_fields import named
 from svc.world import World
 
@@ -143,7 +143,7 @@ def _show(organization: Organization, made: list[tuple[ApiKey, str]], file: Path
         if file is None:  # what is still buffered goes nowhere, or the end of the process would fail over it again
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise DirectoryError(
-            f"the first keys cannot be written to {where}: {error.strerror}; nothing was created"
+            f"the first keys cannot be written to {where}: {cause(error)}; nothing was created"
         ) from error
 
 

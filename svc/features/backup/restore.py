@@ -128,9 +128,10 @@ def restore(
         files.make_folder(partial.parent)
         partial.mkdir(mode=0o700)
     except FileExistsError:
-        raise DirectoryError(f"{partial} is left of a restore that did not end; remove it and begin again") from None
+        raise DirectoryError(_in_the_way(partial)) from None
     try:
-        with files.reporting("cannot write", partial):
+        with files.locked_folder(partial) as lock, files.reporting("cannot write", partial):
+            lock.acquire()
             restored = _restore(chosen, partial, to_ms, map_bytes, steps, carried_on=carried_on)
             if restored.loss is not None and not restoring.accept_loss:
                 raise LossError(f"{restored.loss.text}; nothing was made, and --accept-loss restores what is there")
@@ -144,6 +145,13 @@ def restore(
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return restored
+
+
+def _in_the_way(partial: Path) -> str:
+    with files.locked_folder(partial) as lock:
+        if not lock.acquire():
+            return f"another `svc restore` is running and holds {partial} locked; let it end, or stop it"
+    return f"{partial} is left of a restore that did not end; remove it and begin again"
 
 
 def _restore(

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any
 from uuid import UUID
 
@@ -32,13 +32,12 @@ from svc.features.labels.jobs import archive
 from svc.features.reviews.queries import subject_digest
 from svc.features.webhooks.tables import ENDPOINTS
 from svc.identify.events.archive import inflate
-from svc.identify.history.evidence import REPLAY_MEMORY_S, HistoryEvidence, history_evidence
+from svc.identify.history.evidence import REPLAY_MEMORY_S, replay_key
 from svc.identify.index.digests import digest_of
 from svc.identify.index.queries import Scope, Search, scope_of, unindex
 from svc.identify.matching import Visitor
 from svc.identify.matching.blocks import Block, BlockKey, attribute_keys, exact_key, network_key, token_key
-from svc.identify.model import Network, RequestFacts
-from svc.identify.queries.event_changes import note_change
+from svc.identify.queries.event_changes import note_changes
 from svc.identify.queries.events import event_if_readable, feed_time_ms
 from svc.identify.queries.hours import uncount
 from svc.identify.queries.velocity import event_subjects, is_counted
@@ -46,13 +45,12 @@ from svc.identify.recording.proofs import has_keys, purge_attested_keys, purge_b
 from svc.identify.recording.velocity import forget_in_history, forget_visitor
 from svc.identify.recording.visitors import report_bytes
 from svc.identify.records import Event
-from svc.identify.report import read_report
+from svc.identify.report.any_report import IN_ANY_REPORT
 from svc.identify.tables import (
     BLOCKS,
     DELETED_VISITORS,
     DOCUMENTS,
     ERASURES,
-    EVENTS,
     REPORT_FINGERPRINTS,
     VISITOR_IDS,
     VISITORS,
@@ -107,26 +105,23 @@ def continue_erasure(transaction: Transaction, number: int, raw_id: bytes, now_m
         return continue_texts(transaction, number, "visitor", subject_digest(number, "visitor", raw_id.decode()))
     most = _events_a_step(transaction, number)
     found = list(islice(_readable_events(transaction, number, raw_id), most + 1))
-    archive(transaction, number, found[:most])
-    for request_id in found[:most]:
-        purge_report(transaction, number, request_id)
-        purge_activity(transaction, number, request_id, visitor_number)
-        _note_erasure(transaction, number, request_id, now_ms)
-        purge_event(transaction, number, request_id)
+    gone = found[:most]
+    archive(transaction, number, gone)
+    for request_id, event in gone:
+        purge_report(transaction, number, request_id, event)
+        purge_activity(transaction, number, request_id, event, visitor_number)
         for of in forgetting():
             of.event(transaction, number, UUID(bytes=request_id))
-    erased = (transaction.get(ERASED_EVENTS, number) or 0) + len(found[:most])
+    for scope, events in groupby(gone, lambda each: scope_of(number, each[1])):
+        places = [(request_id, feed_time_ms(event)) for request_id, event in events]
+        note_changes(transaction, scope, "erased", now_ms, places)
+    purge_events(transaction, number, gone)
+    erased = (transaction.get(ERASED_EVENTS, number) or 0) + len(gone)
     transaction.put(ERASED_EVENTS, (number,), erased)
     if len(found) > most or not all(of.step(transaction, number, "visitor", raw_id.decode()) for of in forgetting()):
         return False
     transaction.delete(ERASURES, number, raw_id)
     return begin_texts(transaction, number, "visitor", raw_id.decode())
-
-
-def _note_erasure(transaction: Transaction, number: int, request_id: bytes, now_ms: int) -> None:
-    event = transaction.get(EVENTS, number, request_id)
-    if event is not None:
-        note_change(transaction, scope_of(number, event), request_id, "erased", now_ms, feed_time_ms(event))
 
 
 def _events_a_step(snapshot: Snapshot, number: int) -> int:
@@ -135,16 +130,16 @@ def _events_a_step(snapshot: Snapshot, number: int) -> int:
     return items_of_step(EVENT_ROWS + DELIVERY_ROWS * endpoints)
 
 
-def purge_event(transaction: Transaction, number: int, request_id: bytes) -> None:
-    """Delete every row of an event, remove it from the index, and subtract it from the organization's holdings and the
-    counters of its hour; do nothing if it is deleted already.
+def purge_events(transaction: Transaction, number: int, events: Sequence[tuple[bytes, Event]]) -> None:
+    """Delete every row of events, each with its request id (16 bytes), remove them from the index, and subtract them
+    from the organization's holdings and the counters of their hours.
     """
-    event = transaction.get(EVENTS, number, request_id)
-    if event is not None:
-        release(transaction, number, events=1, report_bytes=report_bytes(transaction, number, request_id))
-        uncount(transaction, number, event)
-        unindex(transaction, number, request_id, event)
-    purge(transaction, number, "request_id", request_id)
+    archived = sum(report_bytes(transaction, number, request_id) for request_id, _ in events)
+    release(transaction, number, events=len(events), report_bytes=archived)
+    uncount(transaction, number, [event for _, event in events])
+    unindex(transaction, number, events)
+    for request_id, _ in events:
+        purge(transaction, number, "request_id", request_id)
 
 
 def purge_visitor(
@@ -178,12 +173,12 @@ def remove_from_block(transaction: Transaction, number: int, block_key: BlockKey
         transaction.delete(BLOCKS, number, block_key)
 
 
-def _readable_events(snapshot: Snapshot, number: int, raw_id: bytes) -> Iterator[bytes]:
-    """Yield what `events_of` does, without corrupt events: those stay for `svc store quarantine`
+def _readable_events(snapshot: Snapshot, number: int, raw_id: bytes) -> Iterator[tuple[bytes, Event]]:
+    """Yield what `events_of` does, each with its event, without corrupt events: those stay for `svc store quarantine`
     (`texts.unreadable_events`).
     """
-    found = events_of(snapshot, number, raw_id)
-    return (request_id for request_id in found if event_if_readable(snapshot, number, request_id) is not None)
+    found = _found_events(snapshot, number, raw_id, ENVIRONMENTS)
+    return ((request_id, event) for request_id, event in found if event is not None)
 
 
 def has_events(
@@ -199,13 +194,19 @@ def events_of(
     """Yield the request ids (16 bytes) of a visitor's events, corrupt ones included. `raw_id`: the 20 bytes of the
     visitor's id.
     """
+    return (request_id for request_id, _ in _found_events(snapshot, number, raw_id, environments))
+
+
+def _found_events(
+    snapshot: Snapshot, number: int, raw_id: bytes, environments: Sequence[Environment]
+) -> Iterator[tuple[bytes, Event | None]]:
     visitor_id = raw_id.decode()
     digest = digest_of("visitor", visitor_id)
     for environment_index in map(ENVIRONMENTS.index, environments):
         for _, request_id in Search(snapshot, Scope(number, environment_index), (digest,)):
             event = event_if_readable(snapshot, number, request_id)
             if event is None or event.verdict.visitor_id == visitor_id:  # another may have its digest
-                yield request_id
+                yield request_id, event
 
 
 def leave_blocks(transaction: Transaction, number: int, visitor_number: int) -> None:
@@ -229,25 +230,19 @@ def blocks_of(visitor: Visitor) -> set[BlockKey]:
     }
 
 
-def purge_report(transaction: Transaction, number: int, request_id: bytes) -> None:
-    """Delete the fingerprint by which the report of an event would be recognized. Call this before `purge_event`: it is
-    found from the event.
+def purge_report(transaction: Transaction, number: int, request_id: bytes, event: Event) -> None:
+    """Delete the fingerprint by which the report of an event would be recognized. Call this before `purge_events`: it
+    is found from the archived report.
     """
-    event = transaction.get(EVENTS, number, request_id)
-    if event is None:
-        return
     fingerprint = fingerprint_key(transaction, number, request_id, event)
     if fingerprint is not None:
         transaction.delete(REPORT_FINGERPRINTS, *fingerprint)
 
 
-def purge_activity(transaction: Transaction, number: int, request_id: bytes, visitor_number: int) -> None:
+def purge_activity(transaction: Transaction, number: int, request_id: bytes, event: Event, visitor_number: int) -> None:
     """Take an event of a visitor out of the velocity of its account and address, and the visitor out of the account's
-    record and the day of the address. Call this before `purge_event`.
+    record and the day of the address.
     """
-    event = transaction.get(EVENTS, number, request_id)
-    if event is None:
-        return
     who = event_subjects(number, request_id, event, visitor_number or None)
     forget_in_history(transaction, who)
     if is_counted(transaction, number, request_id, event):
@@ -275,14 +270,9 @@ def fingerprint_of(snapshot: Snapshot, number: int, request_id: bytes, event: Ev
         document = snapshot.get(DOCUMENTS, number, request_id)
         if document is None:
             return event.mark
-        replay_key = _history_evidence(event, inflate(document.signals)).replay_key
+        signals_json = inflate(document.signals)
+        said = IN_ANY_REPORT.read("", msgspec.json.decode(signals_json)).parts
     except (CorruptionError, zlib.error, msgspec.DecodeError):  # it must not keep others from being erased
         return event.mark
-    return None if replay_key is None else replay_key.digest
-
-
-def _history_evidence(event: Event, signals_json: bytes) -> HistoryEvidence:
-    report = read_report(msgspec.json.decode(signals_json), RequestFacts(ip=event.ip_address))
-    return history_evidence(
-        report, Network(state=event.verdict.state), event.ip_address, signals_json, event.occurred_at_ms
-    )
+    found = replay_key(said.get("nonce"), said.get("collected_at_ms"), signals_json, event.occurred_at_ms)
+    return None if found is None else found.digest

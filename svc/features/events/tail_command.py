@@ -36,6 +36,7 @@ from svc.kernel.store.files import durable_files
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.store.store import Store
 from svc.kernel.values.encodings import cursors_key
+from svc.kernel.values.errors import cause
 from svc.kernel.values.fields import ENVIRONMENTS
 from svc.world import World
 
@@ -131,7 +132,7 @@ def _alone(cursor_file: Path | None) -> Generator[None]:
             except BlockingIOError:
                 raise CommandError(f"another command keeps its cursor in {cursor_file}: name another file") from None
             except OSError as error:
-                raise CommandError(f"the cursor cannot be written to {cursor_file}: {error.strerror}") from error
+                raise CommandError(f"the cursor cannot be written to {cursor_file}: {cause(error)}") from error
         yield
 
 
@@ -142,7 +143,7 @@ def _read_cursor(file: Path) -> str | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise CommandError(f"the cursor in {file} cannot be read: {error.strerror}") from error
+        raise CommandError(f"the cursor in {file} cannot be read: {cause(error)}") from error
 
 
 def _beginning(wanted: Wanted, options: FeedOptions, cursors: CursorScope, which: Which) -> Position:
@@ -186,7 +187,7 @@ class _Printer:
             try:
                 durable_files.replace(self._file, cursor.encode() + b"\n")
             except OSError as error:
-                raise CommandError(f"the cursor cannot be written to {self._file}: {error.strerror}") from error
+                raise CommandError(f"the cursor cannot be written to {self._file}: {cause(error)}") from error
 
     def _cursor(self, at: Position) -> str:
         return feed_cursor(at, self._cursors, self.kind.which)

@@ -127,16 +127,14 @@ def rewrite_labeled(
     _recount(transaction, number, was, stored_outcome(transaction, number, request_id, after))
 
 
-def archive(transaction: Transaction, number: int, request_ids: Sequence[bytes]) -> None:
-    """Put the outcomes of these events, which are about to be deleted, into the archive; events that are deleted
-    already are skipped. Erased visitors and accounts have no number in it.
+def archive(transaction: Transaction, number: int, events: Sequence[tuple[bytes, Event]]) -> None:
+    """Put the outcomes of these events, each with its request id (16 bytes), which are about to be deleted, into the
+    archive. Erased visitors and accounts have no number in it.
     """
     outcomes: list[Outcome] = []
-    for request_id in request_ids:
-        event = transaction.get(EVENTS, number, request_id)
-        if event is not None:
-            _number_account(transaction, number, event.account_id, day_of(event.occurred_at_ms))
-            outcomes.append(stored_outcome(transaction, number, request_id, event))
+    for request_id, event in events:
+        _number_account(transaction, number, event.account_id, day_of(event.occurred_at_ms))
+        outcomes.append(stored_outcome(transaction, number, request_id, event))
     targets: defaultdict[tuple[int, bytes | None], list[Outcome]] = defaultdict(list)
     for outcome in outcomes:
         day = made_at_ms(outcome.request_id) // DAY_MS

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import click
 
@@ -59,6 +59,9 @@ _PREPAID = (
 )
 
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+
 class Dollars(click.ParamType[int]):
     """A click type: US dollars with at most six decimals, converted to integer micro-dollars."""
 
@@ -77,6 +80,19 @@ class Dollars(click.ParamType[int]):
         if not amount.is_finite() or abs(amount) > 10**9 or amount != round(amount, 6):
             self.fail(f"{value!r} is not an amount in dollars such as 25 or 0.5", param, ctx)
         return int(amount * MICROS_PER_USD)
+
+
+LONGEST_NOTE = 500
+"""Characters, as of a list entry and a rule."""
+
+
+def _note_option(about: str) -> Callable[[F], F]:
+    def checked(_: click.Context, __: click.Parameter, note: str) -> str:
+        if len(note) > LONGEST_NOTE:
+            raise click.BadParameter(f"it has {len(note)} characters, and {LONGEST_NOTE} is the most")
+        return note
+
+    return click.option("--note", default="", callback=checked, help=f"{about} At most {LONGEST_NOTE} characters.")
 
 
 class CreditLimit(Dollars):
@@ -225,7 +241,7 @@ def show_(operation: Operation) -> None:
     )
 )
 @click.option("--usd", "micros", type=Dollars(), required=True, help="Dollars; a negative amount takes credit back.")
-@click.option("--note", default="", help="Reason, stored on the ledger.")
+@_note_option("Reason, stored on the ledger.")
 @yes_option
 def credit(operation: Operation, micros: int, note: str, sure: bool) -> None:
     """Add credit to an organization's ledger. A negative amount corrects an earlier one. If the balance falls below
@@ -322,7 +338,7 @@ def rotate_verdict_key(operation: Operation, hours: int) -> None:
     epilog=examples("svc org billing-status ORG active", "svc org billing-status ORG blocked --note 'unpaid'"),
 )
 @click.argument("status", type=click.Choice(BILLING_STATUSES))
-@click.option("--note", default="", help="Reason, stored with the change.")
+@_note_option("Reason, stored with the change.")
 def billing_status(operation: Operation, status: str, note: str) -> None:
     """Set the billing status: free, active, past_due or blocked."""
     wanted = cast("BillingStatus", status)

@@ -286,7 +286,7 @@ def _unindex(transaction: Transaction, scope: Scope, position: Position) -> None
     keys = transaction.scan_keys(LATE_EVENTS, (*scope, position.arrival_ms), (scope.number, scope.environment + 1))
     for key in [key for key in keys if key[-1] == position.request_id]:
         transaction.delete(LATE_EVENTS, *key)
-    remove(transaction, scope, position, values_at(transaction, scope, position) or ())
+    remove(transaction, scope, {position: values_at(transaction, scope, position) or ()})
 
 
 def _take_reports(transaction: Transaction, corrupt: CorruptEvent) -> None:

@@ -29,7 +29,7 @@ from svc.features.contracts.cleanup import (
     each_row,
     look,
 )
-from svc.features.erasure.visitors import has_events, purge_event, purge_visitor, remove_from_block
+from svc.features.erasure.visitors import has_events, purge_events, purge_visitor, remove_from_block
 from svc.features.labels.jobs import archive
 from svc.features.registry import FEATURES
 from svc.features.tables import TABLES
@@ -197,14 +197,20 @@ def stale_accounts(number: int, now_ms: int, visitor_days: int, event_ms: int = 
     return CleanupTask(ACCOUNTS.name, partial(look, ACCOUNTS, prune), (number,))
 
 
-def stale_blocks(snapshot: Snapshot, number: int, now_ms: int, *, at_once: bool = False) -> CleanupTask | None:
-    """Return the task that removes deleted visitors from the organization's blocks and accounts. `None` if no visitor
-    was deleted, or the last such task was less than `BLOCKS_INTERVAL_MS` ago and `at_once` is false.
-    """
-    if not at_once and abs(now_ms - _noted(snapshot, number).blocks_at_ms) < BLOCKS_INTERVAL_MS:
-        return None
-    deleted = frozenset(visitor for (_, visitor), _ in islice(snapshot.scan(DELETED_VISITORS, number), DELETED_A_PASS))
-    return CleanupTask(BLOCKS.name, partial(_pass_deleted, deleted, now_ms), (BLOCKS, number)) if deleted else None
+def are_blocks_due(snapshot: Snapshot, number: int, now_ms: int) -> bool:
+    """Return whether `BLOCKS_INTERVAL_MS` have passed since the last task of `stale_blocks`."""
+    return abs(now_ms - _noted(snapshot, number).blocks_at_ms) >= BLOCKS_INTERVAL_MS
+
+
+def deleted_visitors(snapshot: Snapshot, number: int, behind: int) -> list[int]:
+    """Return the next `STEP_LOOKS` numbers of the organization's deleted visitors, of those above `behind`."""
+    keys = snapshot.scan_keys(DELETED_VISITORS, (number, behind + 1), (number + 1,))
+    return [visitor for _, visitor in islice(keys, STEP_LOOKS)]
+
+
+def stale_blocks(number: int, now_ms: int, deleted: frozenset[int]) -> CleanupTask:
+    """Return the task that removes these deleted visitors from the organization's blocks and accounts."""
+    return CleanupTask(BLOCKS.name, partial(_pass_deleted, deleted, now_ms), (BLOCKS, number))
 
 
 def _below(snapshot: Snapshot, table: Table[Any], number: int, bound: Any) -> Iterator[tuple[Any, ...]]:
@@ -231,11 +237,11 @@ def _delete_events(bound: Any, start: tuple[Any, ...], transaction: Transaction)
     ids = [request_id for _, request_id in islice(_below(transaction, EVENTS, number, below), most)]
     if not ids and unreadable is not None:
         raise CorruptionError(f"the expired event {UUID(bytes=unreadable)} cannot be read; quarantine it")
-    readable = [each for each in ids if event_if_readable(transaction, number, each) is not None]
+    found = [(each, event_if_readable(transaction, number, each)) for each in ids]
+    readable = [(request_id, event) for request_id, event in found if event is not None]
     archive(transaction, number, readable)
-    for request_id in readable:
-        purge_event(transaction, number, request_id)
-    unreadable = next((each for each in ids if each not in readable), unreadable)
+    purge_events(transaction, number, readable)
+    unreadable = next((request_id for request_id, event in found if event is None), unreadable)
     goes_on = len(ids) == most or unreadable is not None
     return CleanupStep(len(readable), (number, ids[-1], unreadable) if goes_on and ids else None)
 

@@ -25,7 +25,10 @@ from svc.features.erasure.texts import continue_texts, unreadable_events
 from svc.features.erasure.unreadable import UnreadableRows
 from svc.features.erasure.visitors import continue_erasure
 from svc.features.retention.jobs import (
+    DELETED_A_PASS,
+    are_blocks_due,
     begin_pass,
+    deleted_visitors,
     end_pass,
     expired_by_key,
     has_stray_events,
@@ -215,13 +218,28 @@ async def _sweep_one(
             await _do(store, progress, number, task)
     tasks = await store.query(partial(expired_by_key, number=number, now_ms=now_ms, event_ms=event_ms))
     if wanted:
-        find = partial(stale_blocks, number=number, now_ms=now_ms, at_once=with_passes is not None)
-        tasks += filter(None, [stale_accounts(number, now_ms, visitor_days, event_ms), await store.query(find)])
+        tasks.append(stale_accounts(number, now_ms, visitor_days, event_ms))
+        if with_passes is not None or await store.query(partial(are_blocks_due, number=number, now_ms=now_ms)):
+            deleted = await _deleted(store, number)
+            tasks += [stale_blocks(number, now_ms, deleted)] if deleted else []
     for task in tasks:
         await _do(store, progress, number, task)
     if wanted:
         note = partial(end_pass, number=number, began_at_ms=now_ms, visitor_days=visitor_days)
         await _write(store, progress, number, "pass", note)
+
+
+async def _deleted(store: Store, number: int) -> frozenset[int]:
+    """Return up to `DELETED_A_PASS` numbers of deleted visitors, read some at a time."""
+    found: list[int] = []
+    while len(found) < DELETED_A_PASS:
+        behind = found[-1] if found else -1
+        some = await store.query(partial(deleted_visitors, number=number, behind=behind))
+        if not some:
+            break
+        found += some
+        await trio.lowlevel.checkpoint()
+    return frozenset(found)
 
 
 async def _end(store: Store, progress: Progress, number: int, task: str, step: Callable[[Transaction], bool]) -> None:

@@ -12,7 +12,7 @@ from svc.features.labels.bodies import NewLabel, NewReason, NoteText
 from svc.features.reviews.reviews import LONGEST_NOTE, MEMBER_ID_FORM, Note, ReviewState
 from svc.features.webhooks.content.payloads import ReviewBody
 from svc.http.schema import CursorOn, Limit
-from svc.kernel.values.fields import A_MEMBER_ID, PageCursor, RequestId, Timestamp, about, id_form
+from svc.kernel.values.fields import A_MEMBER_ID, Environment, PageCursor, RequestId, Timestamp, about, id_form
 from svc.kernel.values.struct_fields import body_of
 
 
@@ -46,6 +46,7 @@ class CountReviewsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
 
     state: Annotated[ReviewState, about("Only reviews of this state.", "open")] | UnsetType = UNSET
     assignee: Annotated[str, Meta(max_length=64), about("As of `listReviews`.", "none")] | UnsetType = UNSET
+    environment: Annotated[Environment, about("Only reviews of this environment.", "production")] | UnsetType = UNSET
 
 
 class ReviewsBody(msgspec.Struct, frozen=True):

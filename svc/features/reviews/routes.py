@@ -54,7 +54,7 @@ from svc.identify.queries.events import readable_event
 from svc.kernel.access.audit import Audited
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.values.encodings import Cursors, bound_to
-from svc.kernel.values.fields import A_REVIEW_ID, about
+from svc.kernel.values.fields import A_REVIEW_ID, Environment, about
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.struct_fields import sent
 
@@ -94,15 +94,25 @@ async def list_queue(services: Services, call: Call) -> OpenReviewsBody | Refusa
 async def count_reviews(services: Services, call: Call) -> TotalBody:
     """`GET /console/api/reviews/count`: how many reviews a list has."""
     query: CountReviewsQuery = call.query
-    scan = partial(_scan, number=call.organization.number, state=sent(query.state), assignee=sent(query.assignee))
+    number, state, assignee = call.organization.number, sent(query.state), sent(query.assignee)
+    environment: Environment | None = sent(query.environment)
+    scan = partial(_scan, number=number, state=state, assignee=assignee, environment=environment)
     return await counted(services, scan, BEYOND_ALL, call.turn)
 
 
 def _scan(
-    snapshot: Snapshot, below: bytes, count: int, *, number: int, state: str | None, assignee: str | None
+    snapshot: Snapshot,
+    below: bytes,
+    count: int,
+    *,
+    number: int,
+    state: str | None,
+    assignee: str | None,
+    environment: Environment | None = None,
 ) -> Iterator[tuple[bytes, Review | None]]:
-    rows = reviews_below(snapshot, number, below, count, only_open=state == "open")
-    return ((raw_id, review if _is_meant(review, state, assignee) else None) for raw_id, review in rows)
+    for raw_id, review in reviews_below(snapshot, number, below, count, only_open=state == "open"):
+        is_meant = environment in (None, review.environment) and _is_meant(review, state, assignee)
+        yield raw_id, review if is_meant else None
 
 
 def _is_meant(review: Review, state: str | None, assignee: str | None) -> bool:

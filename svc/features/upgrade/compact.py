@@ -30,7 +30,7 @@ from svc.kernel.store.lmdb.pages import clear_gaps
 from svc.kernel.store.lmdb.witness import sole_user
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.steps import Steps, counted
-from svc.kernel.values.errors import DirectoryError
+from svc.kernel.values.errors import DirectoryError, cause
 
 PARTIAL = ".compact.partial"
 """A folder in that of the store: LMDB writes some flags of the environment that it copies into the copy, and those of a
@@ -85,7 +85,7 @@ def _compact(store: Path, steps: Steps) -> Compacted:
         raise DirectoryError(f"cannot compact {file}: {error}; the store is as it was") from error
     except OSError as error:
         path = error.filename or copy
-        raise DirectoryError(f"cannot compact {file}: {path}: {error.strerror}; the store is as it was") from error
+        raise DirectoryError(f"cannot compact {file}, which is as it was: {path}: {cause(error)}") from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return Compacted(before.st_size, after.st_size, rows)

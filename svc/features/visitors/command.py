@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 import msgspec
 
@@ -73,7 +75,8 @@ def show(operation: Operation, visitor_id: str, environment: Environment, limit:
     tags, addresses = msgspec.to_builtins(tag_rows(found)), msgspec.to_builtins(address_rows(found))
     if operation.as_json:
         rows = [event_row(event, request_id) for request_id, event in found[:limit]]
-        operation.show({**described, "tags": tags, "addresses": addresses, "events": rows})
+        seen_with = {"tags": list(map(_as_the_api, tags)), "addresses": list(map(_as_the_api, addresses))}
+        operation.show({**_as_the_api(described), **seen_with, "events": rows})
         return
     operation.show(described)
     for name, kept, columns in (("tags", tags, _OF_TAGS), ("addresses", addresses, _OF_ADDRESSES)):
@@ -106,13 +109,18 @@ def list_visitors(
     query = filters | ({"environment": environment} if has_filter else {})
     rows, more, _ = operation.rows("visitors.routes.listConsoleVisitors", "visitors", limit, query)
     if operation.as_json:
-        operation.show({"visitors": rows, "more": more})
+        operation.show({"visitors": list(map(_as_the_api, rows)), "more": more})
         return
     operation.show_rows(rows, "visitors", tuple(rows[0]) if rows else ())
     if not rows and has_filter:
         say_nothing_found(environment)
     if more:
         click.echo("There are more: raise --limit.", err=True)
+
+
+def _as_the_api(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row with the names that the API has for when something was seen, beside those of version 0.2.0."""
+    return row | {f"{name}_at": row[name] for name in ("first_seen", "last_seen") if name in row}
 
 
 @visitor.command(epilog=examples("svc visitor erase ORG VISITOR", "svc visitor erase ORG VISITOR --yes --json"))

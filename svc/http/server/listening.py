@@ -23,7 +23,7 @@ from cryptography import x509
 
 from svc.kernel.limits.lasting import LastingFault
 from svc.kernel.net.addresses import read_bind
-from svc.kernel.values.errors import OperatorError
+from svc.kernel.values.errors import OperatorError, explained
 from svc.workers.shared_memory import ConnectionShare
 from svc.world import elapsed_s
 
@@ -243,7 +243,7 @@ def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise CertificateError(f"cannot read {path}: {error.strerror}") from error
+        raise CertificateError(explained("cannot read", path, error)) from error
 
 
 def _refuse_passphrase(keyfile: Path) -> NoReturn:

@@ -13,6 +13,7 @@ import struct
 import sys
 from array import array
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import NamedTuple
@@ -172,24 +173,21 @@ class Segment(msgspec.Struct, frozen=True):
             yield digest, self.indexes[start:end]
             start = end
 
-    def without(self, index: int, digests: Iterable[int]) -> Segment:
-        """Return the segment with the event at an index, which has these digests, erased. Slots and postings that are
-        missing are ignored.
+    def without(self, gone: Mapping[int, Iterable[int]]) -> Segment:
+        """Return the segment with the events at these indexes, of which each has these digests, erased. Slots and
+        postings that are missing are ignored.
         """
-        own, ends, indexes = self.digests[:], self.ends[:], self.indexes[:]
-        for digest in digests:
-            at = bisect_left(own, digest)
-            if at == len(own) or own[at] != digest:
-                continue
-            start, end = ends[at - 1] if at else 0, ends[at]
-            found = bisect_left(indexes, index, start, end)
-            if found == end or indexes[found] != index:
-                continue
-            del indexes[found]
-            ends = ends[:at] + array("I", [after - 1 for after in ends[at:]])
-            if ends[at] == start:
-                del own[at], ends[at]
-        return Segment(Slots(self.slots).without(index).raw if self.slots else b"", own, ends, indexes)
+        lost: defaultdict[int, set[int]] = defaultdict(set)
+        for index, digests in gone.items():
+            for digest in digests:
+                lost[digest].add(index)
+        postings: dict[int, Sequence[int]] = dict(self.postings())
+        for digest in lost.keys() & postings.keys():
+            postings[digest] = [index for index in postings[digest] if index not in lost[digest]]
+        slots = Slots(self.slots)
+        for index in gone if self.slots else ():
+            slots = slots.without(index)
+        return packed(slots.raw, postings)
 
 
 def packed(slots: bytes, postings: Mapping[int, Sequence[int]]) -> Segment:

@@ -149,7 +149,7 @@ def history_evidence(
         country=None if wanders or network.vpn else network.country_code,
         place=_place(network, wide_network),
         timezone_country=country_of_zone(zone) if ordinary and not network.crawlers_of else None,
-        replay_key=_replay_key(report, signals_json, at_ms),
+        replay_key=replay_key(report.nonce, report.collected_at_ms, signals_json, at_ms),
     )
 
 
@@ -170,13 +170,14 @@ def address_id(ip: str) -> int:
     return int.from_bytes(blake3(spelled).digest(8))
 
 
-def _replay_key(report: Report, signals_json: bytes, at_ms: int) -> ReplayKey | None:
-    """Return the key of the nonce, which equal reports share; without a nonce, that of the signals."""
-    collected = report.collected_at_ms
+def replay_key(nonce: str | None, collected: int | None, signals_json: bytes, at_ms: int) -> ReplayKey | None:
+    """Return the key of a report's nonce, which equal reports share; without a nonce, that of the signals; `None`
+    without `collected`, its time in Unix ms, either.
+    """
     stale = collected is not None and at_ms - collected > STALE_REPORT_MS
-    if report.nonce is not None:
-        digest = blake3(b"nonce " + report.nonce.encode("utf-8", "replace")).digest(16)
-        return ReplayKey(ordered_digest(report.nonce, digest), "nonce", stale)
+    if nonce is not None:
+        digest = blake3(b"nonce " + nonce.encode("utf-8", "replace")).digest(16)
+        return ReplayKey(ordered_digest(nonce, digest), "nonce", stale)
     return None if collected is None else ReplayKey(blake3(signals_json).digest(16), "report", stale)
 
 

@@ -11,7 +11,8 @@ What may live here: the rows of one event, the rows of one segment, and searches
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from heapq import merge
 from itertools import chain, islice, product, repeat
@@ -68,12 +69,18 @@ def add(transaction: Transaction, number: int, request_id: bytes, event: Event) 
         transaction.put(LATE_EVENTS, (*scope, event.feed_at_ms, request_id), b"")
 
 
-def unindex(transaction: Transaction, number: int, request_id: bytes, event: Event) -> None:
-    """Remove an event, and the digests of its values, from the event index; do nothing if it is not indexed."""
-    scope = scope_of(number, event)
-    if event.feed_at_ms is not None:
-        transaction.delete(LATE_EVENTS, *scope, event.feed_at_ms, request_id)
-    remove(transaction, scope, (event.occurred_at_ms, request_id), digests(event).values)
+def unindex(transaction: Transaction, number: int, events: Iterable[tuple[bytes, Event]]) -> None:
+    """Remove events, each with its request id (16 bytes), and the digests of their values from the event index; ignore
+    those that are not indexed.
+    """
+    gone: defaultdict[Scope, dict[Position, Sequence[int]]] = defaultdict(dict)
+    for request_id, event in events:
+        scope = scope_of(number, event)
+        if event.feed_at_ms is not None:
+            transaction.delete(LATE_EVENTS, *scope, event.feed_at_ms, request_id)
+        gone[scope][Position(event.occurred_at_ms, request_id)] = digests(event).values
+    for scope, own in gone.items():
+        remove(transaction, scope, own)
 
 
 def values_at(snapshot: Snapshot, scope: Scope, here: tuple[int, bytes]) -> tuple[int, ...] | None:
@@ -90,18 +97,21 @@ def values_at(snapshot: Snapshot, scope: Scope, here: tuple[int, bytes]) -> tupl
     return None
 
 
-def remove(transaction: Transaction, scope: Scope, here: tuple[int, bytes], values: Sequence[int]) -> None:
-    """Remove the event at this position, and these digests of it, from the tail or its segment."""
-    if transaction.delete(EVENT_TAIL, *scope, *here):
-        return
-    found = _slot_of(transaction, scope, here)
-    if found is None:
-        return
-    part, upper, slot_index = found
-    for each in _parts_with(part, values):
-        segment = transaction.get(EVENT_SEGMENTS, *scope, each, *upper)
+def remove(transaction: Transaction, scope: Scope, gone: Mapping[Position, Sequence[int]]) -> None:
+    """Remove the events at these positions, each with these digests, from the tail or their segments, whose rows are
+    written once for all of them.
+    """
+    rows: defaultdict[tuple[int, tuple[int, bytes]], dict[int, Sequence[int]]] = defaultdict(dict)
+    for here, values in gone.items():
+        found = None if transaction.delete(EVENT_TAIL, *scope, *here) else _slot_of(transaction, scope, here)
+        if found is not None:
+            part, upper, slot_index = found
+            for each in _parts_with(part, values):
+                rows[each, upper][slot_index] = values
+    for (part, upper), own in rows.items():
+        segment = transaction.get(EVENT_SEGMENTS, *scope, part, *upper)
         if segment is not None:
-            _put(transaction, scope, each, upper, segment.without(slot_index, values))
+            _put(transaction, scope, part, upper, segment.without(own))
 
 
 def _put(transaction: Transaction, scope: Scope, part: int, upper: tuple[int, bytes], segment: Segment) -> None:

@@ -27,7 +27,7 @@ from typing import NamedTuple
 from svc.identify.network.facts import Range
 from svc.identify.network_data import NetworkFileError
 from svc.identify.network_data.lists import MAX_BYTES, AddressSet, Database, read_as_numbers, read_list, read_servers
-from svc.kernel.values.errors import OperatorError, explained
+from svc.kernel.values.errors import OperatorError, cause, explained
 from svc.kernel.values.text_files import decode_text
 
 LIST_KINDS = {
@@ -161,7 +161,7 @@ def _read(path: Path, signature: Signature, known: Entry | None) -> Entry:
     except NetworkFileError as error:
         problem = Problem(error.line, str(error))
     except OSError as error:
-        problem = Problem(None, f"cannot be read: {error.strerror or error}")
+        problem = Problem(None, f"cannot be read: {cause(error)}")
     return Entry(signature, None if known is None else known.source, problem)
 
 

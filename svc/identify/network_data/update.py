@@ -29,7 +29,7 @@ from svc.identify.network_data.folder import (
 )
 from svc.identify.network_data.lists import Database
 from svc.identify.network_data.sources import BY_NAME, SOURCES, Source
-from svc.kernel.values.errors import OperatorError
+from svc.kernel.values.errors import OperatorError, cause
 
 Get = Callable[[str, int], Fetched]
 """(URL, most bytes) -> the file. Raises `FetchError`."""
@@ -182,7 +182,7 @@ def update(folder: Path, sources: Iterable[Source], origin: Origin, now: datetim
         except ValueError as error:
             yield UpdateOutcome(source, "failed", f"what was fetched is not as expected: it {error}")
         except OSError as error:
-            yield UpdateOutcome(source, "failed", f"cannot be read or written: {error.strerror or error}")
+            yield UpdateOutcome(source, "failed", f"cannot be read or written: {cause(error)}")
 
 
 def _updated(folder: Path, source: Source, origin: Origin, now: datetime) -> UpdateOutcome:

@@ -6,7 +6,7 @@ before its event, nor before an earlier note. So notes are in the order of their
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from svc.identify.events.changes import CHANGE_KINDS, ChangeKind
 from svc.identify.index.queries import Scope
@@ -24,16 +24,28 @@ def note_change(
     """Note that an event (by its 16 bytes) was changed or erased at `now_ms`. `not_before_ms`: the time of the event's
     own place. Times are Unix milliseconds. One row of changes is read.
     """
-    wanted_ms = max(now_ms, not_before_ms)
+    note_changes(transaction, scope, kind, now_ms, [(request_id, not_before_ms)])
 
-    def open_ms(closed_to_ms: int | None) -> int:
-        return wanted_ms if closed_to_ms is None else max(wanted_ms, closed_to_ms + 1)
 
-    at_ms, sequence = transaction.ask(FEED_CLOSED, scope, open_ms), 0
-    last = newest_change(transaction, scope, at_ms)
-    if last is not None:
-        at_ms, sequence = last[2], last[3] + 1
-    transaction.put(EVENT_CHANGES, (*scope, at_ms, sequence, CHANGE_KINDS.index(kind), request_id), now_ms)
+def note_changes(
+    transaction: Transaction, scope: Scope, kind: ChangeKind, now_ms: int, events: Sequence[tuple[bytes, int]]
+) -> None:
+    """Note changes as `note_change` does, of several events in this order, each with the time of its own place."""
+    last: tuple[int, int] | None = None
+    for request_id, not_before_ms in events:
+        wanted_ms = max(now_ms, not_before_ms)
+
+        def open_ms(closed_to_ms: int | None, wanted_ms: int = wanted_ms) -> int:
+            return wanted_ms if closed_to_ms is None else max(wanted_ms, closed_to_ms + 1)
+
+        at_ms, sequence = transaction.ask(FEED_CLOSED, scope, open_ms), 0
+        if last is None:
+            newest = newest_change(transaction, scope, at_ms)
+            last = None if newest is None else newest[2:4]
+        if last is not None and last[0] >= at_ms:
+            at_ms, sequence = last[0], last[1] + 1
+        last = at_ms, sequence
+        transaction.put(EVENT_CHANGES, (*scope, at_ms, sequence, CHANGE_KINDS.index(kind), request_id), now_ms)
 
 
 def newest_change(snapshot: Snapshot, scope: Scope, from_ms: int, before_ms: int | None = None) -> ChangeKey | None:

@@ -119,7 +119,7 @@ def rewrite_event(
     """Replace a stored event, index it by its new values, and note that it was changed now (Unix ms); the hour counters
     stay as they are.
     """
-    event_index.unindex(transaction, number, request_id.bytes, before)
+    event_index.unindex(transaction, number, [(request_id.bytes, before)])
     transaction.put(EVENTS, (number, request_id.bytes), after)
     event_index.add(transaction, number, request_id.bytes, after)
     note_change(transaction, scope_of(number, after), request_id.bytes, "updated", now_ms, feed_time_ms(after))

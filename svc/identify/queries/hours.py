@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from functools import reduce
 from itertools import islice
 
 from svc.identify.events.hour_counts import NOTHING, HourCounts, hour_of
@@ -52,13 +54,16 @@ def count(transaction: Transaction, number: int, event: Event) -> None:
     transaction.update(HOURS, hour_key(number, event), lambda counts: (counts or NOTHING).plus(event))
 
 
-def uncount(transaction: Transaction, number: int, event: Event) -> None:
-    """Subtract an event that is being deleted from the counters of its hour; delete the row with its last event."""
-    key = hour_key(number, event)
-    counts = transaction.get(HOURS, *key)
-    if counts is None:
-        return  # the store is corrupt, which must not prevent an erasure; `svc check` reports it
-    if counts.identifications == 1:
-        transaction.delete(HOURS, *key)
-    else:
-        transaction.put(HOURS, key, counts.minus(event))
+def uncount(transaction: Transaction, number: int, events: Iterable[Event]) -> None:
+    """Subtract events that are being deleted from the counters of their hours; delete a row with its last event."""
+    by_hour: defaultdict[HourKey, list[Event]] = defaultdict(list)
+    for event in events:
+        by_hour[hour_key(number, event)].append(event)
+    for key, own in by_hour.items():
+        counts = transaction.get(HOURS, *key)
+        if counts is None:
+            continue  # the store is corrupt, which must not prevent an erasure; `svc check` reports it
+        if counts.identifications <= len(own):
+            transaction.delete(HOURS, *key)
+        else:
+            transaction.put(HOURS, key, reduce(HourCounts.minus, own, counts))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Literal, NamedTuple, TypeVar
 from uuid import UUID
 
@@ -23,6 +24,7 @@ from svc.kernel.access.tables import (
     SESSIONS,
 )
 from svc.kernel.limits.quotas import ActiveKeys, Holding, Quotas, may_issue, seconds_to_midnight
+from svc.kernel.store.schema.codec import CorruptionError, CorruptPageError
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.jobs import holding, keep
@@ -31,6 +33,7 @@ from svc.kernel.values.ids import MAX_LEAD_MS
 from svc.kernel.values.refusals import Refusal, invalid, over_day
 
 T = TypeVar("T")
+V = TypeVar("V")
 
 
 def audited(
@@ -225,11 +228,20 @@ class FoundSession(NamedTuple):
     member: Member | None
 
 
+class CorruptSessionError(CorruptionError):
+    """The row of a session cannot be read: nobody knows whose it is, and it has ended."""
+
+
 def find_session(snapshot: Snapshot, number: int, digest: bytes, now_ms: int) -> FoundSession | None:
     """Return a session of the organization by the digest of its token; `None` if there is no such session, or it is not
-    valid now.
+    valid now. Raises `CorruptSessionError`.
     """
-    session = snapshot.get(SESSIONS, number, digest)
+    try:
+        session = snapshot.get(SESSIONS, number, digest)
+    except CorruptPageError:
+        raise
+    except CorruptionError as error:
+        raise CorruptSessionError(str(error)) from error
     held = holder(snapshot, number, session, now_ms)
     return None if session is None or held is None else FoundSession(session, *held)
 
@@ -281,11 +293,20 @@ def key_digest(snapshot: Snapshot, key: ApiKey) -> bytes:
 
 def begin_session(transaction: Transaction, number: int, digest: bytes, session: Session) -> None:
     """Store a new session. If the organization already has `MAX_SESSIONS`, end the least recently used one."""
-    sessions = [(known.last_used_at_ms, found) for (_, found), known in transaction.scan(SESSIONS, number)]
+    rows = _past_corruption(transaction, SESSIONS, number)
+    sessions = [(0 if known is None else known.last_used_at_ms, found) for found, known in rows]
     if len(sessions) >= MAX_SESSIONS:
         _, oldest = min(sessions)
         end_session(transaction, number, oldest, session.created_at_ms)
     transaction.put(SESSIONS, (number, digest), session)
+
+
+def _past_corruption(snapshot: Snapshot, table: Table[V], number: int) -> Iterator[tuple[bytes, V | None]]:
+    """Yield (digest, row) of an organization's sessions, links or invitations; `None` for a corrupt one, which admits
+    nobody and must not keep others out.
+    """
+    for (_, digest), row in snapshot.scan_past_corruption(table, (number,), (number + 1,)):
+        yield digest, None if isinstance(row, CorruptionError) else row
 
 
 def use_link(transaction: Transaction, number: int, digest: bytes, now_ms: int) -> ConsoleLink | None:
@@ -310,13 +331,14 @@ def end_session(transaction: Transaction, number: int, digest: bytes, now_ms: in
 
 def end(transaction: Transaction, table: Table[Any], number: int, digest: bytes, now_ms: int) -> bool:
     """Delete a session, or an unused link or invitation, and revoke the key that was made for it alone; return `False`
-    if there is none.
+    if there is none. A corrupt one is deleted unread.
     """
-    ended: SignIn | None = transaction.get(table, number, digest)
-    if ended is None:
+    ended: SignIn | None = None
+    with suppress(CorruptionError):
+        ended = transaction.get(table, number, digest)
+    if not transaction.delete(table, number, digest):
         return False
-    transaction.delete(table, number, digest)
-    if not isinstance(ended, Invitation) and ended.owns_key:
+    if ended is not None and not isinstance(ended, Invitation) and ended.owns_key:
         revoke_key(transaction, ended.key_id, now_ms)
     return True
 
@@ -330,8 +352,8 @@ def end_sessions_of(
     withdraw_invitations(transaction, number, member_id)
     ended = tuple(
         digest
-        for (_, digest), session in transaction.scan(SESSIONS, number)
-        if session.member_id == member_id and digest != but
+        for digest, session in _past_corruption(transaction, SESSIONS, number)
+        if session is not None and session.member_id == member_id and digest != but
     )
     for digest in ended:
         transaction.delete(SESSIONS, number, digest)
@@ -340,8 +362,8 @@ def end_sessions_of(
 
 def withdraw_invitations(transaction: Transaction, number: int, member_id: str) -> None:
     """Delete the invitations of a member that are not used yet."""
-    for (_, digest), invitation in list(transaction.scan(INVITATIONS, number)):
-        if invitation.member_id == member_id:
+    for digest, invitation in list(_past_corruption(transaction, INVITATIONS, number)):
+        if invitation is not None and invitation.member_id == member_id:
             transaction.delete(INVITATIONS, number, digest)
 
 
@@ -349,7 +371,8 @@ def put_link(transaction: Transaction, number: int, digest: bytes, link: Console
     """Store a new link. Delete expired links first and, if the organization still has `MAX_LINKS`, the one that
     expires first; each with the key that was made for it alone.
     """
-    links = sorted((known.expires_at_ms, found) for (_, found), known in transaction.scan(CONSOLE_LINKS, number))
+    rows = _past_corruption(transaction, CONSOLE_LINKS, number)
+    links = sorted((0 if known is None else known.expires_at_ms, found) for found, known in rows)
     for index, (expires_at_ms, found) in enumerate(links):
         if expires_at_ms <= now_ms or len(links) - index >= MAX_LINKS:
             end(transaction, CONSOLE_LINKS, number, found, now_ms)

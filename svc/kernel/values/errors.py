@@ -20,11 +20,16 @@ _NEXT_STEPS = {
 }
 
 
-def explained(what_failed: str, path: object, error: OSError) -> str:
-    """Return one line about a system error: what failed, the file, the cause, and what to do where the cause tells."""
-    line = f"{what_failed} {path}: {error.strerror or error}"
+def cause(error: OSError) -> str:
+    """Return the cause of a system error that is about a file, and what to do where the cause tells."""
+    said = str(error.strerror or error)
     step = _NEXT_STEPS.get(error.errno or 0)
-    return line if step is None else f"{line}; {step}"
+    return said if step is None else f"{said}; {step}"
+
+
+def explained(what_failed: str, path: object, error: OSError) -> str:
+    """Return one line about a system error: what failed, the file, and its `cause`."""
+    return f"{what_failed} {path}: {cause(error)}"
 
 
 class OperatorError(Exception):

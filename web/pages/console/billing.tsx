@@ -49,7 +49,7 @@ export function Billing() {
             <p class="quiet">{account.status === "active" && account.credit_limit_micros === null ? "Usage is counted; nothing is refused for lack of credit." : MEANINGS[account.status]}</p>
             {account.refused === "no_credit" && <p class="problem">No credit is left: identifications in production are refused. The operator of this service adds it.</p>}
           </Card>
-          <Card title="Today, in production">
+          <Card title="Today (UTC), in production">
             <p class="big">{money(account.today.amount_micros)}</p>
             <Facts rows={[
               ["Identifications", count(account.today.identifications)],

@@ -161,7 +161,7 @@ function Money() {
       <Show of={loaded}>{(account) => <Facts rows={[
         ["Balance", money(account.balance_micros)],
         ["Status", words(account.status)],
-        ["Spent today, in production", money(account.today.amount_micros)],
+        ["Spent today (UTC), in production", money(account.today.amount_micros)],
       ]} />}</Show>
     </Card>
   );

@@ -156,6 +156,13 @@ it("leads from a closed review to the environment that it is of", async () => {
   expect(links).toEqual(["#/events/r?environment=staging", "#/visitors/v?environment=staging", "#/accounts/a?environment=staging"]);
 });
 
+it.each([[true, "2,345 open in development"], [false, "2,345+ open in development"]])("counts the open reviews behind those that it loads", async (is_exact, text) => {
+  const reviews = Array.from({ length: 1000 }, (_, at) => ({ id: `rev_${at}`, request_id: "r", visitor_id: "v", environment: "development", state: "open", opened_at: "2026-01-05T10:00:00Z" }));
+  const { show } = screen({ "GET people": { people: [] }, "GET reviews of development": { reviews, next_cursor: "c" }, "GET reviews/count of development": { count: 2345, is_exact } });
+  await show(Reviews, {}, { query: { state: "list", rule: "another" } });
+  expect(said()).toContain(text);
+});
+
 it("does not call a list empty of which only a part was looked at", async () => {
   const closed: Record<string, unknown> = { "GET people": { people: [] }, "GET reviews": { reviews: [], next_cursor: "c" }, "GET reviews/count": { count: 0, is_exact: false } };
   const { show } = screen(closed);

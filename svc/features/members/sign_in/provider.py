@@ -29,6 +29,7 @@ from svc.features.members.sign_in.openid import Attempt, Identity, NoIdentity, i
 from svc.kernel.access.members import is_provider_url, read_roles
 from svc.kernel.access.roles import Role
 from svc.kernel.config import Config, ConfigError
+from svc.kernel.values.errors import explained
 
 
 def provider_of(config: Config, tls: ssl.SSLContext, *, is_known: bool) -> OpenIdProvider:
@@ -46,7 +47,7 @@ def provider_of(config: Config, tls: ssl.SSLContext, *, is_known: bool) -> OpenI
     try:
         secret = next(iter(Path(file).read_text().splitlines()), "").strip()
     except OSError as error:
-        raise ConfigError(f"console_oidc_client_secret_file: cannot read {file}: {error.strerror}") from error
+        raise ConfigError(explained("console_oidc_client_secret_file: cannot read", file, error)) from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"console_oidc_client_secret_file: {file} is not text") from error
     if not secret:

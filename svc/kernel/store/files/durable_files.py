@@ -194,6 +194,19 @@ def locked(path: Path) -> Generator[Lock]:
 
 
 @contextmanager
+def locked_folder(path: Path) -> Generator[Lock]:
+    """Open a folder as a lock in a `with` block. Raises `DirectoryError`."""
+    try:
+        lock = Lock(os.open(path, os.O_RDONLY))
+    except OSError as error:
+        raise DirectoryError(explained("cannot use", path, error)) from error
+    try:
+        yield lock
+    finally:
+        lock.close()
+
+
+@contextmanager
 def exclusive(path: Path, otherwise: str) -> Generator[None]:
     """Hold a lock file for the block. Raises `DirectoryError`, with the text `otherwise`, while another process holds
     it.

@@ -42,6 +42,7 @@ from svc.kernel.store.lmdb.transaction import LmdbReader, LmdbWriter
 from svc.kernel.store.lmdb.witness import why_stalled
 from svc.kernel.store.schema.codec import CorruptionError, CorruptPageError
 from svc.kernel.store.steps import QUIET, Steps
+from svc.kernel.values.errors import cause
 
 T = TypeVar("T")
 
@@ -268,7 +269,7 @@ class LmdbEngine:
         try:
             last = last_commit(self._descriptor, self._page_bytes)
         except OSError as error:
-            return f"{self._file} cannot be read: {error.strerror}"
+            return f"{self._file} cannot be read: {cause(error)}"
         if last is None or last < commit:
             return f"{self._file} was overwritten: it ends before commit {commit}, which was stored"
         self._commit = max(last, self._commit)

@@ -77,8 +77,10 @@ function OpenedOf({ assignee, ...given }: Kept & { assignee: string }) {
 
 /** `onEmpty`: there are others behind those that were loaded, which are all closed. */
 function Opened({ reviews: found, isWhole, since, people, onChanged, onEmpty }: Kept & { reviews: Review[]; isWhole: boolean; onEmpty: () => void }) {
-  const { environment, place: { query } } = useConsole();
+  const { api, environment, place: { query } } = useConsole();
   const change = useQuery();
+  const counted = useLoad((signal) => isWhole ? Promise.resolve(undefined) : api.get<Total>("reviews/count", { state: "open", environment, assignee: query.assignee }, signal), [isWhole, query.assignee]).value;
+  const ofAll = (loaded: number) => `${count(counted ? loaded + counted.count - found.length : loaded)}${counted?.is_exact ? "" : more}`;
   const all = found.flatMap((review) => (since.has(review.id) ? (since.get(review.id) ?? []) : review));
   const reviews = all.filter((review) => isWanted(review, query.assignee));
   const shown = reviews.filter((review) => !query.rule || (review.rule ?? "by hand") === query.rule);
@@ -89,7 +91,7 @@ function Opened({ reviews: found, isWhole, since, people, onChanged, onEmpty }: 
   return (
     <>
       <ul class="numbers">
-        <li><strong>{count(reviews.length)}{more}</strong> open in {environment}{all.length > reviews.length && `, of ${count(all.length)}${more}`}</li>
+        <li><strong>{ofAll(reviews.length)}</strong> open in {environment}{all.length > reviews.length && `, of ${ofAll(all.length)}`}</li>
         {byRule(reviews).slice(0, 6).map(([rule, number]) => <li key={rule}><button type="button" class="sort" aria-pressed={query.rule === rule} onClick={() => change({ rule: query.rule === rule ? undefined : rule, review: undefined })}><strong>{count(number)}{more}</strong> {rule}</button></li>)}
       </ul>
       {query.state !== "list" ? <Work {...given} empty={empty} /> : shown.length === 0 ? empty : <OpenList {...given} />}

@@ -16,9 +16,10 @@ import msgspec
 import trio
 
 from svc.http.callers.caller import Caller, UsedSession
+from svc.http.callers.sessions import signed_out
 from svc.http.route import NOT_NOW, Call, Services
 from svc.kernel.access.audit import Actor, AuditRecord, asked
-from svc.kernel.access.jobs import audited, note_session_use, touch_is_due
+from svc.kernel.access.jobs import audited, find_session, keys_refusal, note_session_use, touch_is_due
 from svc.kernel.access.jobs import note_use as note_key_use
 from svc.kernel.access.tables import SESSIONS
 from svc.kernel.store.engine import UnavailableError
@@ -41,9 +42,16 @@ async def change(
     audit log with it, once per request. `may_use_reserve`: see `Store.write`; for jobs that delete. Raises what the
     job raised.
 
-    Refusals: `503 service_unavailable` if the store has no free space; `429 rate_limited` for such a change beyond
-    `AuditBudget`, unless it deletes.
+    Refusals: `401 unauthorized` or `403 insufficient_role` if the key, the session or the role has ended since the
+    request was authenticated; `503 service_unavailable` if the store has no free space; `429 rate_limited` for such a
+    change beyond `AuditBudget`, unless it deletes.
     """
+    return await _change(services, call, partial(_by_standing, call, job), may_use_reserve=may_use_reserve)
+
+
+async def _change(
+    services: Services, call: Call, job: Callable[[Transaction], T], *, may_use_reserve: bool
+) -> T | Refusal:
     caller = caller_of(call)
     if caller.key.kind != "management":
         return await _commit(services, call, job, may_use_reserve=may_use_reserve)
@@ -62,16 +70,41 @@ async def change(
 async def delete_in_steps(
     services: Services, call: Call, begin: Callable[[Transaction], Refusal | bool], go_on: Callable[[Transaction], bool]
 ) -> Refusal | None:
-    """Run `begin`, and `go_on` until it returns true, each as `change` does; refused as the first one is. After each
-    step it rests for as long as that took: so an organization has half of the writer, however much it deletes at once.
+    """Run `begin` as `change` does, and `go_on` until it returns true, whatever becomes of the caller; refused
+    as the first one is. After each step it rests for as long as that took: so an organization has half of the writer,
+    however much it deletes at once.
     """
-    ended = await change(services, call, begin, may_use_reserve=True)
+    ended = await _change(services, call, partial(_by_standing, call, begin), may_use_reserve=True)
     while ended is False:
         async with call.turn.page():
             began_s = trio.current_time()
-            ended = await change(services, call, go_on, may_use_reserve=True)
+            ended = await _change(services, call, go_on, may_use_reserve=True)
             await trio.sleep(min(trio.current_time() - began_s, LONGEST_REST_S))
     return ended if isinstance(ended, Refusal) else None
+
+
+ROLE_CHANGED = "Your role was changed while the request was on its way. Send it again."
+
+
+def _by_standing(call: Call, job: Callable[[Transaction], T], transaction: Transaction) -> T | Refusal:
+    return _lost(transaction, call) or job(transaction)
+
+
+def _lost(transaction: Transaction, call: Call) -> Refusal | None:
+    """Return the refusal of a caller who has lost its key, session or role since the head of the request arrived: the
+    body may have come long after it. Routes that take no key check in their own job who comes in.
+    """
+    caller = caller_of(call)
+    if not call.route.kinds or caller.operator is not None:
+        return None
+    if caller.session is None:
+        return keys_refusal(transaction, {caller.digest, caller.applied_digest}, caller.origin, call.at_ms)
+    found = find_session(transaction, caller.organization.number, caller.session.digest, call.at_ms)
+    if found is None:
+        return signed_out("the session ended while the request was on its way")
+    if found.key.role != caller.key.role and "insufficient_role" in call.route.codes:
+        return Refusal("insufficient_role", explanation=ROLE_CHANGED)
+    return None
 
 
 async def _commit(

@@ -26,7 +26,7 @@ async def test_steps_of_an_organization_have_half_of_the_time_however_many_delet
         call.left -= 1
         return call.left <= 0
 
-    monkeypatch.setattr(changes, "change", change)
+    monkeypatch.setattr(changes, "_change", change)
     services: Any = None
     async with trio.open_nursery() as nursery:
         for _ in range(3):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -13,6 +14,7 @@ from svc.features.billing.settler import settle_all
 from svc.features.checks.invariants import violations
 from svc.features.erasure.visitors import erase_visitor
 from svc.features.retention.sweeper import Progress, sweep_if_believed
+from svc.identify.velocity.counts import MOST
 from svc.kernel.access.jobs import counted_keys
 from svc.kernel.access.sessions import new_session
 from svc.kernel.store.installation import confirm_clock
@@ -201,6 +203,33 @@ async def set_back(live: Live, now_ms: int) -> None:
     await live.service.watch.look_at_clock()
     live.found.store.write_now([partial(confirm_clock, now_ms=now_ms)])
     await live.service.watch.look_at_clock()
+
+
+@pytest.mark.parametrize("before", [25, 70])
+async def test_what_a_clock_ahead_has_stored_is_in_no_window_once_the_clock_is_right(live: Live, before: int):
+    """Decisions 11.4: an office that was busy while a clock was 20 hours ahead, for longer than it took to believe it.
+    More entries than a row has leave room for those of now.
+    """
+    _, secret = live.issue()
+    _, reader = live.issue("secret")
+
+    async def shown(account: str) -> tuple[Any, list[str]]:
+        known = (await visit(live, secret, account_id=account)).json()["request_id"]
+        event = (await live.client.get(f"/api/v1/events/{known}", headers={"x-api-key": reader})).json()
+        return event["velocity"], [each["signal"] for each in event["signals"]]
+
+    live.clock.jump(hours=20)
+    await visit(live, secret, account_id="before")  # and not believed
+    live.clock.advance(hours=1.1)
+    for number in range(before):
+        await visit(live, secret, account_id=f"user-{number}")
+    await set_back(live, live.clock.now_ms - 20 * 3_600_000)
+    for count in (1, 2):
+        velocity, signals = await shown(f"now-{count}")
+        assert {velocity[subject]["events"]["1h"] for subject in ("visitor", "address")} == {count}
+        earlier = count + (before < MOST)
+        assert velocity["address"]["accounts"] == {"1h": count, "24h": earlier, "30d": earlier}
+        assert "account_testing" not in signals
 
 
 @pytest.mark.usefixtures("engine")

@@ -21,6 +21,7 @@ from svc.kernel.access.credentials import KEY_KINDS
 from svc.kernel.access.jobs import revoke_key, store_key
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.queries import KEYS_AT_ONCE, keys_of
+from svc.kernel.tenants.tables import HOLDINGS
 from svc.kernel.work.slices import MAX_AT_ONCE
 from tests.spec.responses import BROWSER, IDENTIFY, assert_error, forward, nothing_stored, post, visit
 from tests.support.counted_store import CountedReads
@@ -234,6 +235,26 @@ async def test_a_revoked_key_is_refused_from_the_next_request(live: Live, kind: 
         assert_unauthorized(await live.identify(secret, origin=origin, headers=headers))
         live.clock.advance(hours=1000)
         assert_unauthorized(await live.identify(secret, origin=origin, headers=headers))
+
+
+@pytest.mark.parametrize("kind", ["management", "secret", "public"])
+async def test_a_key_that_is_revoked_while_its_request_arrives_changes_nothing(live: Live, kind: str):
+    """Decisions 2.3: whoever is locked out finishes no request that was begun before, and makes no key with it."""
+    key, secret = live.issue(kind)
+    _, public = live.issue()
+    known = (await visit(live, secret if kind == "public" else public)).json()
+    token, event = known["deferred_token"], f"/api/v1/events/{known['request_id']}"
+    deferred = {"token": token, "sdk": {"platform": "web", "version": "1"}, "signals": {"tier": "deferred"}}
+    issued = {"name": "mine", "environment": "development"}
+    requests: dict[str, tuple[str, str, Any]] = {
+        "management": ("POST", f"/api/v1/management/organizations/{live.organization.id}/sdk-keys", issued),
+        "secret": ("PATCH", event, {"label": "legitimate"}),
+        "public": ("POST", f"{event}/supplement", deferred),
+    }
+    headers = {"x-api-key": secret, **({"origin": ORIGIN} if kind == "public" else {})}
+    before = live.contents()
+    assert_unauthorized(await live.slowly(*requests[kind], headers, partial(live.revoke, key)))
+    assert {**live.contents(), HOLDINGS.name: before[HOLDINGS.name]} == before, "only the count of active keys is less"
 
 
 async def test_the_last_use_is_written_at_most_once_a_minute(live: Live):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from svc.features.erasure.organizations import continue_removal, remove_organization
+from svc.features.members.jobs import MemberFields, change_member, remove_member
+from svc.kernel.access.jobs import end_sessions_of
 from svc.kernel.access.members import INVITATION_MS, MAX_MEMBERS
 from svc.kernel.access.sessions import IDLE_MS, SESSION_MS
 from svc.kernel.access.tables import INVITATIONS, MEMBER_EMAILS, MEMBERS, SESSIONS
@@ -178,6 +181,37 @@ async def test_a_member_who_goes_is_out_at_the_next_request(live: Live, how: str
         assert (await ada("POST", SESSION, sign_in)).status_code == 200
     else:
         assert len(rows(live, MEMBERS)) == len(rows(live, MEMBER_EMAILS)) == 1
+
+
+@pytest.mark.parametrize(
+    ("job", "fields"),
+    [
+        (remove_member, {"by_member": False}),
+        (change_member, {"fields": MemberFields(status="suspended"), "by_member": False}),
+        (change_member, {"fields": MemberFields(role="analyst"), "by_member": False}),
+        (end_sessions_of, {}),
+    ],
+    ids=["removed", "suspended", "of another role", "signed out"],
+)
+@pytest.mark.slow(0.2)
+async def test_who_loses_session_or_role_while_its_request_arrives_changes_nothing(live: Live, job: Any, fields: Any):
+    """Decisions 15.1: nobody who was removed stays by a member that it invites in that moment. An analyst may save
+    rules, but no active ones.
+    """
+    ada = await came_in(live, "admin")
+    member_id = (await ada("GET", SESSION)).json()["member"]["id"]
+    rules = (await ada("GET", own(live, "/rules"))).json()["rules"]
+    headers = {"cookie": f"{ada.name}={ada.cookie}", "sec-fetch-site": "same-origin", "origin": ada.origin}
+    is_demoted = fields.get("fields") == MemberFields(role="analyst")
+    sent: tuple[str, str, Any] = ("POST", at(live), ADA)
+    if is_demoted:
+        sent = ("PUT", own(live, "/rules"), {"revision": 0, "rules": []})
+    act = partial(job, number=live.organization.number, member_id=member_id, **fields)
+    answer = await live.slowly(*sent, headers, lambda: live.found.store.write_now([act]))
+    assert_error(answer, *((403, "insufficient_role") if is_demoted else (401, "unauthorized")))
+    assert len(rows(live, MEMBERS)) == (0 if job is remove_member else 1)
+    admin = await came_in(live, "admin")
+    assert (await admin("GET", own(live, "/rules"))).json()["rules"] == rules
 
 
 async def test_an_invited_member_has_no_status_to_change(live: Live):

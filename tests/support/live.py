@@ -136,17 +136,38 @@ class Live:
         yield
         engine.write(lambda writer: writer.put_many(table.name, rows))
 
-    async def raw(self, *parts: bytes) -> httpx.Response:
-        """Bytes on a socket of their own, and what comes back until the server closes."""
+    async def raw(self, *parts: bytes, meanwhile: Callable[[], object] | None = None) -> httpx.Response:
+        """Bytes on a socket of their own, and what comes back until the server closes. `meanwhile` is done between the
+        first part, a head that expects `100-continue`, and the others: once the server asks for a body.
+        """
         stream = await trio.open_tcp_stream("127.0.0.1", self.port)
         async with stream:
-            for part in parts:
+            for place, part in enumerate(parts):
+                if place == 1 and meanwhile is not None:
+                    assert (await stream.receive_some()).startswith(b"HTTP/1.1 100")
+                    meanwhile()
                 await stream.send_all(part)
             answer = b"".join([received async for received in stream])
         head, _, body = answer.partition(b"\r\n\r\n")
         status, *lines = head.decode().split("\r\n")
         fields = [(name, value.strip()) for name, _, value in (line.partition(":") for line in lines)]
         return httpx.Response(int(status.split()[1]), headers=fields, content=body)
+
+    async def slowly(
+        self, method: str, path: str, body: Any, headers: dict[str, str], meanwhile: Callable[[], object]
+    ) -> httpx.Response:
+        """The response to a request whose body is sent when `meanwhile` has been done, after it was authenticated."""
+        content = msgspec.json.encode(body)
+        fields = {
+            "host": f"127.0.0.1:{self.port}",
+            "connection": "close",
+            "expect": "100-continue",
+            "content-type": "application/json",
+            "content-length": str(len(content)),
+            **headers,
+        }
+        head = "\r\n".join([f"{method} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in fields.items())])
+        return await self.raw(f"{head}\r\n\r\n".encode(), content, meanwhile=meanwhile)
 
     async def identify(
         self,

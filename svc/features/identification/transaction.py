@@ -55,14 +55,13 @@ from svc.identify.records import Document, Event, WeightsSnapshot
 from svc.identify.scoring.score import Weights, score
 from svc.identify.tables import DOCUMENTS, WEIGHTS_SNAPSHOTS
 from svc.identify.velocity.counts import Velocity
-from svc.kernel.access.jobs import note_use
+from svc.kernel.access.jobs import keys_refusal, note_use
 from svc.kernel.limits.quotas import Holding, Quota, Quotas, may_archive, may_identify, row_bytes, seconds_to_midnight
-from svc.kernel.net.origins import origin_allowed
 from svc.kernel.store.snapshot import Late, Transaction
 from svc.kernel.tenants.billing import LedgerEntry, refused_for_money
 from svc.kernel.tenants.jobs import add, ask, enter
 from svc.kernel.tenants.organization import Organization
-from svc.kernel.tenants.queries import balance, find_key, known_balance, organization, share_in_force
+from svc.kernel.tenants.queries import balance, known_balance, organization, share_in_force
 from svc.kernel.tenants.tables import BALANCES
 from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.values.refusals import Refusal, over_day, over_share
@@ -254,16 +253,9 @@ def _known_outcome(transaction: Transaction, submission: Submission) -> Callable
     """Return the outcome, by the balance, of a key that was revoked meanwhile or no longer allows the origin, or of a
     request that was answered before.
     """
-    for digest in submission.keys:
-        key = find_key(transaction, digest)
-        if key is None or not key.usable(submission.at_ms):
-            reason = "the key was revoked while the request was on its way"
-            return partial(Refused, Refusal("unauthorized", reason=reason))
-        if key.kind == "public" and submission.origin is not None:
-            assert key.environment is not None
-            if not origin_allowed(submission.origin, key.allowed_origins, key.environment):
-                reason = "the origin was taken off the key's list while the request was on its way"
-                return partial(Refused, Refusal("unauthorized", reason=reason))
+    refusal = keys_refusal(transaction, submission.keys, submission.origin, submission.at_ms)
+    if refusal is not None:
+        return partial(Refused, refusal)
     return repeated_request(transaction, submission)
 
 

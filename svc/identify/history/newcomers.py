@@ -87,7 +87,7 @@ def _low(value: int, bits: int) -> int:
 def arrived(row: VelocityRow, arrival: Arrival, at_s: int) -> VelocityRow:
     """Return the row of an address with an identification; the same object if nothing is to be remembered of it."""
     newcomers = row.others[2]
-    kept = newcomers.since(at_s - DAY_S)
+    kept = newcomers.since(at_s - DAY_S).until_now(at_s)
     if arrival.is_new:
         kept = kept.with_one(arrival.entry, at_s)
     elif arrival.token and kept.ids and _returned_after_another(kept, arrival):
@@ -150,7 +150,7 @@ def new_visitor_burst(row: VelocityRow, arrival: Arrival, at_s: int, new_for_eac
 def _excess(row: VelocityRow, arrival: Arrival, at_s: int, new_for_each_known: float, burst: tuple[int, int]) -> float:
     """Return by which factor new visitors of the class exceed their usual number in the window of a burst."""
     window_s, usual = burst
-    visitors, newcomers = row.others[0], row.others[2]
+    visitors, newcomers = row.others[0].until_now(at_s), row.others[2].until_now(at_s)
     since_s = at_s - window_s
     if len(visitors.ids) == MOST:  # a full list does not reach back further
         since_s = max(since_s, visitors.times[0] - 1)

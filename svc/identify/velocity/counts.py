@@ -18,7 +18,7 @@ from typing import Final, Literal, NamedTuple
 
 import msgspec
 
-from svc.kernel.values.ids import made_at_ms
+from svc.kernel.values.ids import MAX_LEAD_MS, made_at_ms
 
 ACCOUNT_ID_FORM: Final = r"^[^\u0000-\u001f\u007f-\u009f]{1,256}$(?!\n)"
 """1 to 256 characters, none of them a control character. ECMA-262 and Python read it alike: in Python alone, `$` would
@@ -52,6 +52,8 @@ MOST: Final = 64
 WINDOWS: Final[dict[str, int]] = {"1h": 3600, "24h": 24 * 3600, "30d": 30 * 24 * 3600}
 """Name -> seconds."""
 _HOUR_S, _DAY_S, LONGEST_S = WINDOWS.values()
+_LEAD_S: Final = MAX_LEAD_MS // 1000
+"""What is further ahead of now was stored by a clock that was ahead, and is in no window before its time comes."""
 
 EnvironmentKind = Literal["live", "test"]
 """Production, or staging and development together: they are counted apart."""
@@ -123,6 +125,13 @@ class Seen(NamedTuple):
             return self
         at = bisect_right(self.times, at_s)
         return Seen(self.times[at:], self.ids[at:])
+
+    def until_now(self, now_s: int) -> Seen:
+        """Return the others without those that a clock which was ahead has seen."""
+        if not self.times or self.times[-1] <= now_s + _LEAD_S:
+            return self
+        at = bisect_right(self.times, now_s + _LEAD_S)
+        return Seen(self.times[:at], self.ids[:at])
 
 
 class VelocityRow(msgspec.Struct, frozen=True):
@@ -201,6 +210,16 @@ class VelocityRow(msgspec.Struct, frozen=True):
         others = (one.since(oldest), two.since(oldest), three.since(oldest))
         return VelocityRow(self.first_s, self.last_s, events, others)
 
+    def with_room(self, now_s: int) -> VelocityRow:
+        """Return the row with room for an event of now."""
+        if self.last_s <= now_s + _LEAD_S:  # nearly always
+            return self
+        events = self.events[:-1] if _is_crowded(self.events, now_s) else self.events
+        one, two, three = (
+            Seen(seen.times[:-1], seen.ids[:-1]) if _is_crowded(seen.times, now_s) else seen for seen in self.others
+        )
+        return VelocityRow(self.first_s, self.last_s, events, (one, two, three))
+
     def counts(self, subject: Subject, now_s: int) -> Counts:
         """Return how many events and others each window has now."""
         one, two, three = self.others
@@ -243,8 +262,15 @@ def _body(events: int, *others: int) -> struct.Struct:
     return struct.Struct(f"<{events}I" + "".join(f"{size}I{size}Q" for size in others))
 
 
+def _is_crowded(times: tuple[int, ...], now_s: int) -> bool:
+    """Return whether what a clock that was ahead has stored leaves the entries of a day no room."""
+    return len(times) == MOST and times[-1] > now_s + _LEAD_S and times[0] > now_s - _DAY_S
+
+
 def _window(times: tuple[int, ...], now_s: int) -> Window:
     total = len(times)
+    if total and times[-1] > now_s + _LEAD_S:
+        total = bisect_right(times, now_s + _LEAD_S)
     if not total or times[0] > now_s - _HOUR_S:
         return total, total, total
     return (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Literal, NamedTuple, TypeVar
 from uuid import UUID
@@ -24,11 +24,12 @@ from svc.kernel.access.tables import (
     SESSIONS,
 )
 from svc.kernel.limits.quotas import ActiveKeys, Holding, Quotas, may_issue, seconds_to_midnight
+from svc.kernel.net.origins import origin_allowed
 from svc.kernel.store.schema.codec import CorruptionError, CorruptPageError
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.jobs import holding, keep
-from svc.kernel.tenants.queries import find_key_of, find_sdk_key, is_removed, keys_of, scan_keys
+from svc.kernel.tenants.queries import find_key, find_key_of, find_sdk_key, is_removed, keys_of, scan_keys
 from svc.kernel.values.ids import MAX_LEAD_MS
 from svc.kernel.values.refusals import Refusal, invalid, over_day
 
@@ -157,6 +158,22 @@ def purge_key(transaction: Transaction, key: ApiKey, digest: bytes, now_ms: int)
     transaction.delete(KEYS, digest)
     transaction.delete(KEY_IDS, key.id)
     transaction.delete(ORGANIZATION_KEYS, key.organization, key.created_at_ms, key.id)
+
+
+def keys_refusal(snapshot: Snapshot, digests: Iterable[bytes], origin: str | None, now_ms: int) -> Refusal | None:
+    """Return `401 unauthorized` for a request of which a key was revoked, or no longer allows its normalized `origin`,
+    since it was authenticated; `None` otherwise.
+    """
+    for digest in digests:
+        key = find_key(snapshot, digest)
+        if key is None or not key.usable(now_ms):
+            return Refusal("unauthorized", reason="the key was revoked while the request was on its way")
+        if key.kind == "public" and origin is not None:
+            assert key.environment is not None
+            if not origin_allowed(origin, key.allowed_origins, key.environment):
+                reason = "the origin was taken off the key's list while the request was on its way"
+                return Refusal("unauthorized", reason=reason)
+    return None
 
 
 def note_use(transaction: Transaction, digest: bytes, now_ms: int) -> None:

@@ -269,6 +269,22 @@ def test_an_identical_report_is_the_same_visitor_at_confidence_100() -> None:
     assert (again.number, again.confidence, again.outcome) == (first.number, 100, "exact")
 
 
+def test_the_same_report_of_several_devices_is_linked_below_confidence_100() -> None:
+    """Decisions 3.5: it is 100 only where the report can belong to one device only, however probable the visitor is."""
+    organization, report = Organization(), other_device("sold a thousand times")
+    for place in range(30):
+        for day in (0, 1):
+            organization.visit(features_of(other_device(str(place)), ip=f"20.{place}.7.7"), START_MS + day * DAY_MS)
+    homes = [features_of(report, ip=ip) for ip in ("81.2.69.142", "203.0.1.9", "151.101.3.10")]
+    numbers = [organization.visit(home, START_MS + day * DAY_MS).number for day, home in enumerate(homes, start=1)]
+    assert len(set(numbers)) == 3
+    for day in (4, 5):
+        seen = [organization.visit(home, START_MS + day * DAY_MS) for home in homes]
+        assert [(one.number, one.confidence, one.outcome) for one in seen] == [
+            (number, 99, "exact") for number in numbers
+        ]
+
+
 def test_a_weakly_linked_report_gets_the_same_result_when_it_is_repeated() -> None:
     organization = Organization()
     organization.visit(features_of())

@@ -21,7 +21,7 @@ from svc.identify.matching.parameters import (
 )
 from svc.identify.matching.tokens import STRANGERS
 from svc.identify.matching.visitor import first_record
-from svc.identify.model import Attribute, Report, RequestFacts
+from svc.identify.model import Agent, Attribute, Report, RequestFacts
 from tests.domain.matching_world import (
     CHROME,
     DAY_MS,
@@ -30,7 +30,7 @@ from tests.domain.matching_world import (
     Organization,
     features_of,
 )
-from tests.domain.test_matching_pinned import Noted, visited
+from tests.domain.test_matching_pinned import SAFARI, Noted, visited
 
 TOKEN_OF_ONE = "t0ken-of-the-first-browser"
 
@@ -220,6 +220,25 @@ def test_a_change_of_network_within_one_day_lowers_the_probability() -> None:
     assert raw(day_s - 2) == pytest.approx(raw(day_s - 1), rel=1e-4)
     assert raw(day_s) == pytest.approx(raw(day_s + 1), rel=1e-4)
     assert raw(day_s) > 2 * raw(day_s - 1)
+
+
+@pytest.mark.parametrize(
+    ("agent", "days", "is_usual"), [(SAFARI, 7.1, True), (SAFARI, 7.0, False), (CHROME, 7.1, False)]
+)
+def test_webkit_comes_without_its_token_as_a_rule_once_it_was_away_for_seven_days(
+    agent: Agent, days: float, is_usual: bool
+) -> None:
+    """The more usual that is, the less a habit of it tells a visitor apart."""
+
+    def odds(without_token: int) -> float:
+        features = features_of(agent=agent, token=TOKEN_OF_ONE, token_is_new=True)
+        known = msgspec.structs.replace(first_record(features, START_MS), tokens=(), visits=9)
+        visitor = msgspec.structs.replace(known, visits_without_token=without_token)
+        now_ms = START_MS + round(days * DAY_MS)
+        raw = decide(features, now_ms, {}, [(1, visitor)], (1,), Statistics()).raw
+        return raw / (1.0 - raw)
+
+    assert (odds(9) / odds(0) < 5.0) is is_usual
 
 
 def test_nineteen_look_alikes_and_the_visitor_of_the_token_are_read() -> None:

@@ -7,7 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from svc.identify.matching import Features, extract
+from svc.identify.matching import Features, Visitor, extract
+from svc.identify.matching.decision import decide
+from svc.identify.matching.visitor import first_record
 from svc.identify.model import RequestFacts
 from svc.identify.report import read_report
 from svc.identify.useragent import read_agent
@@ -48,6 +50,22 @@ def test_another_device_id_is_another_device_once_the_record_has_one():
     first = world.visit(phone(0))
     assert world.visit(phone(1), START_MS + 60_000).number != first.number
     assert world.visit(phone(0), START_MS + 120_000).number == first.number
+
+
+def test_another_device_id_that_may_change_speaks_against_a_visitor_and_none_speaks_for_or_against():
+    """Apple's id changes when the last app of its maker is removed."""
+    world = Organization()
+    nameless = phone(0, ios=True, identifier_for_vendor=None)
+
+    def odds(features: Features, visitor: Visitor) -> float:
+        raw = decide(features, START_MS + DAY_MS, {}, [(1, visitor)], (1,), world.statistics).raw
+        return raw / (1.0 - raw)
+
+    with_id, without_id = (first_record(features, START_MS) for features in (phone(0, ios=True), nameless))
+    usual = odds(nameless, without_id)
+    assert odds(phone(1, ios=True), with_id) < usual / 1000
+    for features, visitor in ((phone(0, ios=True), with_id), (nameless, with_id), (phone(0, ios=True), without_id)):
+        assert odds(features, visitor) == usual
 
 
 def test_the_device_id_is_kept_however_many_tokens_come():

@@ -134,6 +134,24 @@ def test_the_methods_of_a_residential_proxy_add_up():
     assert score(both, profile, "web").score == 18
 
 
+@pytest.mark.parametrize(
+    ("weight", "observation", "counted"),
+    [
+        (15, Observation("new_visitor_burst", "medium"), 15),
+        (15, Observation("new_visitor_burst", "high"), 30),
+        (15, Observation("new_visitor_burst", "medium", ("twice_as_many_new_visitors_of_address",)), 30),
+        (60, Observation("new_visitor_burst", "high"), 100),
+        (60, Observation("tor", "high"), 60),
+        (1, Observation("tor", "high"), 1),
+    ],
+)
+def test_a_burst_of_twice_as_many_weighs_twice_and_at_most_a_hundred(
+    weight: int, observation: Observation, counted: int
+) -> None:
+    """A stored observation says by its confidence alone, or by its evidence alone, that there were so many."""
+    assert score([observation], Weights(weights={observation.signal: weight}), "web").score == counted
+
+
 def test_groups_add_weights_and_keep_the_highest_confidence() -> None:
     triggers = [
         EventSignal("automation", "bot", 40, "medium"),

@@ -340,7 +340,9 @@ def _say(say: Callable[[], object]) -> None:
 
 
 def _fail(line: str, status: int) -> NoReturn:
-    _say(partial(click.echo, f"svc: {line}", err=True))
+    from svc.command.output import terminal_safe  # noqa: PLC0415  only where a command fails
+
+    _say(partial(click.echo, f"svc: {terminal_safe(line)}", err=True))
     sys.exit(status)
 
 

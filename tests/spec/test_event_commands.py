@@ -163,6 +163,8 @@ def test_no_command_moves_the_cursor_of_a_terminal(run: Run, shop: Shop):
     answer = shop.answers[3]
     for command in (
         ("events", "list", shop.organization),
+        ("events", "tail", shop.organization, "--since", "1d", "--no-follow"),
+        ("events", "tail", shop.organization, "--since", "1d", "--no-follow", "--changes"),
         ("events", "get", shop.organization, answer["request_id"]),
         ("visitor", "show", shop.organization, answer["visitor_id"]),
         ("inspect", "request", answer["request_id"], "--payload"),

@@ -16,7 +16,7 @@ import msgspec
 import trio
 
 from svc.command.data_directory import opened
-from svc.command.output import CommandError, refuse_without_reader, settings
+from svc.command.output import CommandError, refuse_without_reader, settings, show_json
 from svc.features.changes import jobs as changes
 from svc.features.changes.bodies import change_body
 from svc.features.changes.jobs import ChangePlace
@@ -169,7 +169,7 @@ class _Printer:
         for at, found in page.rows:
             if self._as_json:
                 row = _encoder.encode(self.kind.body(found))
-                click.echo(row[:-1] + b',"cursor":"' + self._cursor(at).encode() + b'"}')
+                show_json(row[:-1] + b',"cursor":"' + self._cursor(at).encode() + b'"}')
             else:
                 click.echo(self.kind.line(found, ids=self._ids))
         sys.stdout.flush()

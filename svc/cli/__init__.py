@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import resource
 import sys
 from collections.abc import Callable, Generator, Iterator, MutableMapping
 from contextlib import contextmanager
@@ -205,6 +206,7 @@ def main() -> None:
     output is lost 3. If the reader of the output has left, the program ends quietly with status 1.
     """
     fill_standard_streams()
+    _leave_no_core()
     _speak_utf8()
     # structlog and ua_parser would import these where they are installed, a fifth of a start, and never use them here.
     for unused in ("rich", "yaml"):
@@ -265,6 +267,14 @@ def fill_standard_streams() -> None:
         sys.stdout = sys.__stdout__ = _stream(_STANDARD_OUTPUT, "w")
     if sys.stderr is None:
         sys.stderr = sys.__stderr__ = _stream(_STANDARD_ERROR, "w")
+
+
+def _leave_no_core() -> None:
+    """Have no core stored if this process or a child of it crashes: it would have the pepper and what visitors sent.
+    `faulthandler` says where it happened. Only the soft limit changes: `prlimit` raises it for a process that runs.
+    """
+    _, most = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, most))
 
 
 def _open_null(descriptor: int) -> None:

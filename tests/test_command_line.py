@@ -70,6 +70,9 @@ finally:
 """
     said = subprocess.check_output([sys.executable, "-c", code], text=True, timeout=60)
     assert said.splitlines()[1:] == ["True True"], "the limit itself may be raised again"
+    refused = code.replace("try:", "def refuse(*_): raise PermissionError\nresource.setrlimit = refuse\ntry:", 1)
+    said = subprocess.check_output([sys.executable, "-c", refused], text=True, timeout=60)
+    assert len(said.splitlines()) == 2, "a sandbox may not permit it"
 
 
 def test_the_package_runs_as_a_module():

@@ -13,7 +13,7 @@ import os
 import resource
 import sys
 from collections.abc import Callable, Generator, Iterator, MutableMapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import import_module
 from types import ModuleType
@@ -274,7 +274,8 @@ def _leave_no_core() -> None:
     `faulthandler` says where it happened. Only the soft limit changes: `prlimit` raises it for a process that runs.
     """
     _, most = resource.getrlimit(resource.RLIMIT_CORE)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, most))
+    with suppress(OSError):  # a sandbox may not permit it: the units have LimitCORE=0
+        resource.setrlimit(resource.RLIMIT_CORE, (0, most))
 
 
 def _open_null(descriptor: int) -> None:

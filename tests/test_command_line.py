@@ -56,6 +56,25 @@ print(*sorted({"psycopg"} & set(sys.modules)))
     assert subprocess.check_output([sys.executable, "-c", code], text=True, timeout=60) == "\n\n\n"
 
 
+def test_no_crash_writes_a_core_which_would_have_the_pepper():
+    code = """
+import resource, sys, svc.cli
+of = resource.RLIMIT_CORE
+most = resource.getrlimit(of)[1]
+resource.setrlimit(of, (most, most))
+sys.argv = ["svc", "--version"]
+try:
+    svc.cli.main()
+finally:
+    print(*(now == then for now, then in zip(resource.getrlimit(of), (0, most))))
+"""
+    said = subprocess.check_output([sys.executable, "-c", code], text=True, timeout=60)
+    assert said.splitlines()[1:] == ["True True"], "the limit itself may be raised again"
+    refused = code.replace("try:", "def refuse(*_): raise PermissionError\nresource.setrlimit = refuse\ntry:", 1)
+    said = subprocess.check_output([sys.executable, "-c", refused], text=True, timeout=60)
+    assert len(said.splitlines()) == 2, "a sandbox may not permit it"
+
+
 def test_the_package_runs_as_a_module():
     done = subprocess.run([sys.executable, "-m", "svc", "--version"], capture_output=True, timeout=60, check=True)
     assert done.stdout.decode().strip() == subprocess.check_output([*PROGRAM, "--version"], text=True).strip()

@@ -6,6 +6,7 @@ import csv
 import io
 import os
 import pty
+import re
 import sys
 import tty
 from pathlib import Path
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 from svc.command.output import CommandError
 from svc.features.exports.event_files import output_file
 from svc.features.exports.lines import csv_cell, csv_line
+from svc.kernel.values.text_files import shielded
 
 FORMULA = "=+-@\uff1d\uff0b\uff0d\uff20"
 HOSTILE = st.text(
@@ -44,6 +46,14 @@ def test_every_csv_reader_finds_the_same_rows_and_no_cell_starts_a_formula(rows:
         assert not [cell for row in read for cell in row if begins_a_formula(cell)]
 
 
+@given(HOSTILE)
+@example("x\n=1")
+def test_no_line_of_a_shielded_cell_starts_a_formula_by_commas_or_semicolons(text: str):
+    """Entries of lists keep their line breaks, since they are read again."""
+    parts = re.split("[;\n\r]", shielded(text))
+    assert not [part for part in parts if begins_a_formula(part)]
+
+
 @pytest.mark.parametrize("text", ["", "cart", "a=b", "a-b; c", "DOMAIN\\user", "Müller 🙂", "x@example.com"])
 def test_a_cell_without_formula_and_control_characters_is_exact(text: str):
     assert csv_cell(text) == text
@@ -62,6 +72,7 @@ def written_to_a_terminal(content: bytes, monkeypatch: pytest.MonkeyPatch) -> by
 def test_characters_that_move_the_cursor_are_escaped_on_a_terminal(monkeypatch: pytest.MonkeyPatch):
     """U+009B begins a control sequence as ESC [ does, and JSON leaves it as it is. A file or a pipe has every byte."""
     hostile = {"tag": "\x9b2J\u202egnp\x1b[A"}
+    assert written_to_a_terminal(b"a\x1b[2Jb,\r\n", monkeypatch) == b"a\\u001b[2Jb,\\u000d\n"
     line = msgspec.json.encode(hostile) + b"\n"
     shown = written_to_a_terminal(line, monkeypatch)
     assert shown == b'{"tag":"\\u009b2J\\u202egnp\\u001b[A"}\n'

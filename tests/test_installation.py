@@ -54,6 +54,12 @@ def test_the_unit_allows_time_for_the_drain_and_restarts_except_after_a_usage_er
     assert int(service["LimitNOFILE"]) > 4 * SETTINGS.max_connections
 
 
+def test_no_unit_stores_a_core_though_its_program_may_set_no_limit():
+    assert "@resources" in UNIT.read_text()
+    for path in (UNIT, *TIMED_UNITS):
+        assert "\nLimitCORE=0\n" in path.read_text()
+
+
 def test_a_unit_that_is_always_restarted_never_gives_up():
     """One that fails is ended for good after five starts in ten seconds, as a follower whose disk is full would be."""
     pages = "".join(page.read_text() for page in (ROOT / "docs").glob("*.md"))

@@ -62,6 +62,7 @@ def deliveries(now: int) -> dict[str, tuple[Delivery, bool]]:
         "minutes old": (right._replace(timestamp=str(now - 280), signature=signature(SECRET, str(now - 280))), True),
         "another secret": (right._replace(secrets=[PREVIOUS]), False),
         "no secret": (right._replace(secrets=[]), False),
+        "an empty secret": (right._replace(secrets=["", SECRET], signature=signature("", at)), False),
         "another body": (right._replace(body=BODY + b" "), False),
         "another time": (right._replace(timestamp=str(now - 1)), False),
         "too old": (right._replace(timestamp=old, signature=signature(SECRET, old)), False),
@@ -73,6 +74,7 @@ def deliveries(now: int) -> dict[str, tuple[Delivery, bool]]:
         "the digest alone": (right._replace(signature=right.signature.removeprefix("sha256=")), False),
         "a digest cut short": (right._replace(signature=right.signature[:-2]), False),
         "no signature": (right._replace(signature=""), False),
+        "a signature without a digest": (right._replace(signature="sha256="), False),
         "a signature that is no ASCII": (right._replace(signature="sha256=ä"), False),
         "a signature that is no text": (right._replace(signature="sha256=\udcff"), False),
         "a time of 5,000 digits": (right._replace(timestamp="9" * 5000), False),
@@ -167,6 +169,10 @@ def test_no_shell_runs_what_a_stranger_sends(shell: str, tmp_path: Path):
         assert not _by_hand(script, right._replace(timestamp=sent), SECRET, tmp_path, shell)
         assert not _by_hand(script, right._replace(signature=sent), SECRET, tmp_path, shell)
     assert not (tmp_path / "ran").exists()
+    (tmp_path / "openssl").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "openssl").chmod(0o755)
+    no_digest = f"PATH={tmp_path}:$PATH\n{script}"
+    assert not _by_hand(no_digest, right._replace(signature="sha256="), SECRET, tmp_path, shell)
 
 
 @pytest.mark.slow

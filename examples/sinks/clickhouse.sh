@@ -3,6 +3,7 @@
 # moves when ClickHouse has taken the changes. A run that is killed sends some again: the table keeps the last row of each event. Read it with
 # `final where not erased`; `optimize table svc_events final` deletes what was erased from the disk, too.
 set -eu
+umask 077
 org=$1 url=$2 folder=$3
 exec 9> "$folder/lock"
 flock -n 9 || exit 0

@@ -3,8 +3,9 @@
 # partition 0. Each message has the cursor of its change: whatever is killed, the next run goes on behind the last message.
 set -eu
 org=$1 broker=$2 topic=$3
-cursor=$(mktemp)
-trap 'rm -f "$cursor"' EXIT
+folder=$(mktemp -d)
+trap 'rm -r "$folder"' EXIT
+cursor=$folder/cursor
 while :; do
   last=$(kcat -C -q -e -b "$broker" -t "$topic" -p 0 -o -1)
   rm -f "$cursor"

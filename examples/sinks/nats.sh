@@ -3,11 +3,10 @@
 # writes to the subject. Each message has the cursor of its change: whatever is killed, the next run goes on behind the last one.
 set -eu
 org=$1 stream=$2 subject=$3
-cursor=$(mktemp)
-trap 'rm -f "$cursor"' EXIT
-if [ "$(nats stream info "$stream" --json | jq .state.last_seq)" = 0 ]; then
-  rm "$cursor"
-else
+folder=$(mktemp -d)
+trap 'rm -r "$folder"' EXIT
+cursor=$folder/cursor
+if [ "$(nats stream info "$stream" --json | jq .state.last_seq)" != 0 ]; then
   nats stream get "$stream" --last-for "$subject" --json | jq -er '.data | @base64d | fromjson | .cursor' > "$cursor"
 fi
 svc events tail "$org" --environment "${ENVIRONMENT:-production}" --changes --since 400d --cursor-file "$cursor" --json |

@@ -12,9 +12,10 @@ import errno
 import gc
 import io
 import os
+import resource
 import sys
 from collections.abc import Callable, Generator, Iterator, MutableMapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import import_module
 from types import ModuleType
@@ -213,6 +214,7 @@ def main() -> None:
     gc.set_threshold(GEN0_THRESHOLD)
     atexit.register(gc.freeze)  # the interpreter searches all that is left before it ends, another fifth
     fill_standard_streams()
+    _leave_no_core()
     _speak_utf8()
     # structlog and ua_parser would import these where they are installed, a fifth of a start, and never use them here.
     for unused in ("rich", "yaml"):
@@ -273,6 +275,15 @@ def fill_standard_streams() -> None:
         sys.stdout = sys.__stdout__ = _stream(_STANDARD_OUTPUT, "w")
     if sys.stderr is None:
         sys.stderr = sys.__stderr__ = _stream(_STANDARD_ERROR, "w")
+
+
+def _leave_no_core() -> None:
+    """Have no core stored if this process or a child of it crashes: it would have the pepper and what visitors sent.
+    `faulthandler` says where it happened. Only the soft limit changes: `prlimit` raises it for a process that runs.
+    """
+    _, most = resource.getrlimit(resource.RLIMIT_CORE)
+    with suppress(OSError):  # a sandbox may not permit it: the units have LimitCORE=0
+        resource.setrlimit(resource.RLIMIT_CORE, (0, most))
 
 
 def _open_null(descriptor: int) -> None:
@@ -345,7 +356,9 @@ def _say(say: Callable[[], object]) -> None:
 
 
 def _fail(line: str, status: int) -> NoReturn:
-    _say(partial(click.echo, f"svc: {line}", err=True))
+    from svc.command.output import terminal_safe  # noqa: PLC0415  only where a command fails
+
+    _say(partial(click.echo, f"svc: {terminal_safe(line)}", err=True))
     sys.exit(status)
 
 

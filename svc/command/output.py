@@ -79,8 +79,8 @@ _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]
 """What moves a terminal's cursor or turns its text around: a customer chooses the names of its keys."""
 
 
-_UNSEEN_IN_JSON = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-"""Those of them that JSON need not escape."""
+_UNSEEN_IN_LINES = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""The same but for the line break, which ends a line of JSON or CSV."""
 
 
 class CommandError(OperatorError):
@@ -245,9 +245,9 @@ def show_json(value: Any) -> None:
 
 def terminal_safe_json(text: str) -> str:
     """Return the same JSON with every character escaped that could move the cursor of a terminal, or turn its text
-    around.
+    around. In CSV, whose cells may have such characters, escapes take their place.
     """
-    return _UNSEEN_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _UNSEEN_IN_LINES.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def standard_output() -> Callable[[bytes], Any]:
@@ -279,6 +279,11 @@ def readable(value: Any) -> str:
     if isinstance(value, list | tuple):
         value = ", ".join(str(part) for part in value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  shown as text whatever it is
     return _UNSEEN.sub(lambda found: repr(found[0])[1:-1], str(value))
+
+
+def terminal_safe(text: str) -> str:
+    """Return lines of text with control characters escaped, as of `readable`."""
+    return _UNSEEN_IN_LINES.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 _AGO = re.compile(r"(\d{1,6})([smhdw])", re.ASCII)

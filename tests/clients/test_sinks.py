@@ -275,3 +275,4 @@ async def test_clickhouse_has_every_event_as_it_is(tmp_path: Path):
         )
     assert (rows or "").splitlines() == expected
     assert int(left or "") == len(expected), "what was erased is not there any more"
+    assert {file.stat().st_mode & 0o077 for file in folder.iterdir()} == {0}, "others read no personal data"

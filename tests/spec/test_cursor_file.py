@@ -52,12 +52,18 @@ async def test_what_a_cursor_file_may_not_have_is_refused_before_anything_is_pri
 async def test_a_cursor_file_that_cannot_be_used_is_refused_before_anything_is_printed(tmp_path: Path):
     async with live_service(tmp_path / "data", now_ms=World.real().now_ms() - HOLD_MS) as live:
         await populate(live)
-        (await tail(live, tmp_path / "missing" / "cursor")).assert_refused("cannot be written")
+        (await tail(live, tmp_path / "missing" / "cursor")).assert_refused("cannot write")
         (tmp_path / "loop").symlink_to(tmp_path / "loop")
         (await tail(live, tmp_path / "loop")).assert_refused("cannot be read")
         file = tmp_path / "cursor"
         with (tmp_path / "cursor.lock").open("ab") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             (await tail(live, file)).assert_refused("another command keeps its cursor")
+        (tmp_path / "cursor.lock").unlink()
+        (tmp_path / "cursor.lock").symlink_to(tmp_path / "of-somebody")
+        (await tail(live, file)).assert_refused("symbolic link")
+        assert not (tmp_path / "of-somebody").exists()
+        (tmp_path / "cursor.lock").unlink()
         assert len((await tail(live, file)).out.splitlines()) == 1
+        assert (tmp_path / "cursor.lock").stat().st_mode & 0o777 == 0o600, "nobody else can hold it"
         (await tail(live, file, "--environment", "staging")).assert_refused("has no cursor of this feed")

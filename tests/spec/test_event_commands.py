@@ -163,6 +163,8 @@ def test_no_command_moves_the_cursor_of_a_terminal(run: Run, shop: Shop):
     answer = shop.answers[3]
     for command in (
         ("events", "list", shop.organization),
+        ("events", "tail", shop.organization, "--since", "1d", "--no-follow"),
+        ("events", "tail", shop.organization, "--since", "1d", "--no-follow", "--changes"),
         ("events", "get", shop.organization, answer["request_id"]),
         ("visitor", "show", shop.organization, answer["visitor_id"]),
         ("inspect", "request", answer["request_id"], "--payload"),
@@ -173,6 +175,18 @@ def test_no_command_moves_the_cursor_of_a_terminal(run: Run, shop: Shop):
             assert not {"\x1b", "\x9b", "\u202e"} & set(shown), (command, form)
     got = run("events", "get", shop.organization, answer["request_id"], "--json").json
     assert got["tag"] == f"x{CURSOR_UP}"
+
+
+def test_no_refusal_of_a_file_moves_the_cursor_of_a_terminal(run: Run, shop: Shop, tmp_path: Path):
+    """Somebody else may have made the file, and the message names what is wrong in it."""
+    file, bell = tmp_path / "made", json.dumps("\x1b]0;x\x07\x9b2J\u202e")
+    file.write_text(f'{{"revision": 1, "rules": [], {bell}: 1}}')
+    refused = run("rule", "set", shop.organization, file)
+    file.write_text(f"{bell} = 1")
+    checked = run("config", "check", file)
+    for said in (refused.err, checked.out):
+        assert r"\x1b]0;x\x07\x9b2J\u202e" in said
+        assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(said)
 
 
 @pytest.mark.parametrize(

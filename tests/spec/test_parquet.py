@@ -198,6 +198,13 @@ def test_a_folder_of_a_program_with_fewer_filters_goes_on(shop: Shop, run: Run, 
 def test_what_cannot_be_exported_is_said(shop: Shop, run: Run, tmp_path: Path):
     folder = tmp_path / "hours"
     assert shop.export(run, "--hourly", folder).status == 0
+    lock = folder / ".svc-export.lock"
+    assert lock.stat().st_mode & 0o777 == 0o600, "nobody else can hold it"
+    lock.unlink()
+    lock.symlink_to(tmp_path / "of-somebody")
+    shop.export(run, "--hourly", folder).assert_refused("symbolic link")
+    assert not (tmp_path / "of-somebody").exists()
+    lock.unlink()
     shop.export(run, "--hourly", folder, "--format", "csv").assert_refused("has other events")
     shop.export(run, "--hourly", folder, "--level", "high").assert_refused("has other events")
     for wrong in (

@@ -21,7 +21,7 @@ import msgspec
 from msgspec import inspect as types
 
 from svc.command.help import CommandGroup, examples
-from svc.command.output import CommandError, json_option, show
+from svc.command.output import CommandError, json_option, show, terminal_safe
 from svc.kernel.config import Config, ConfigError
 from svc.kernel.config_loading import CONFLICTS, LISTS, NOT_SETTINGS, PREFIX, checked, read_variables
 from svc.kernel.net.addresses import read_bind
@@ -63,9 +63,8 @@ def check(file: Path | None, as_json: bool) -> None:
         show({"file": None if file is None else str(file), "valid": not found, "mistakes": found}, as_json=True)
     else:
         for mistake in found:
-            click.echo(
-                f"{mistake.where}: {mistake.problem}" + (f"\n    write: {mistake.write}" if mistake.write else "")
-            )
+            write = f"\n    write: {mistake.write}" if mistake.write else ""
+            click.echo(terminal_safe(f"{mistake.where}: {mistake.problem}{write}"))
     if found:
         raise CommandError("1 mistake in the settings" if len(found) == 1 else f"{len(found)} mistakes in the settings")
     if not as_json:

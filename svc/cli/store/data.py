@@ -17,6 +17,7 @@ from svc.command.output import (
     directory_option,
     json_option,
     no_directory,
+    readable,
     settings,
     show,
     show_table,
@@ -170,7 +171,7 @@ def update_files(directory: Path | None, mirror: str | None, ca_file: Path | Non
     show_table(rows, columns, "files", as_json=as_json)
     failed = [outcome for outcome in outcomes if outcome.problem is not None]
     for outcome in failed:
-        click.echo(f"svc: {outcome.source.file}: {outcome.problem}", err=True)
+        click.echo(f"svc: {readable(f'{outcome.source.file}: {outcome.problem}')}", err=True)
     if failed:
         hint = "; a machine without outbound access needs a mirror (--from)" if mirror is None else ""
         raise CommandError(f"{len(failed)} of {len(outcomes)} files could not be updated in full{hint}")

@@ -4,10 +4,9 @@ and goes on where it was (ADR 130, 221).
 
 from __future__ import annotations
 
-import fcntl
 import sys
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
-from contextlib import ExitStack, aclosing, closing, contextmanager
+from contextlib import aclosing, closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +16,7 @@ import msgspec
 import trio
 
 from svc.command.data_directory import opened
-from svc.command.output import CommandError, refuse_without_reader, settings
+from svc.command.output import CommandError, refuse_without_reader, settings, show_json
 from svc.features.changes import jobs as changes
 from svc.features.changes.bodies import change_body
 from svc.features.changes.jobs import ChangePlace
@@ -123,16 +122,12 @@ def feed_store(found: Opened) -> Generator[Store]:
 
 @contextmanager
 def _alone(cursor_file: Path | None) -> Generator[None]:
-    """Lock the cursor file. Comes first: events that cannot be noted would be printed again. Raises `CommandError`."""
-    with ExitStack() as stack:
-        if cursor_file is not None:
-            try:
-                lock = stack.enter_context(cursor_file.with_name(f"{cursor_file.name}.lock").open("ab"))
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise CommandError(f"another command keeps its cursor in {cursor_file}: name another file") from None
-            except OSError as error:
-                raise CommandError(f"the cursor cannot be written to {cursor_file}: {cause(error)}") from error
+    """Lock the cursor file. Comes first: events that cannot be noted would be printed again. Raises `OperatorError`."""
+    if cursor_file is None:
+        yield
+        return
+    taken = f"another command keeps its cursor in {cursor_file}: name another file"
+    with durable_files.exclusive(cursor_file.with_name(f"{cursor_file.name}.lock"), taken):
         yield
 
 
@@ -175,7 +170,7 @@ class _Printer:
         for at, found in page.rows:
             if self._as_json:
                 row = _encoder.encode(self.kind.body(found))
-                click.echo(row[:-1] + b',"cursor":"' + self._cursor(at).encode() + b'"}')
+                show_json(row[:-1] + b',"cursor":"' + self._cursor(at).encode() + b'"}')
             else:
                 click.echo(self.kind.line(found, ids=self._ids))
         sys.stdout.flush()

@@ -8,7 +8,6 @@ file again, under the same name.
 
 from __future__ import annotations
 
-import fcntl
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -204,11 +203,7 @@ def _alone(folder: Path) -> Generator[None]:
     """Hold the folder's lock and delete half-written files of an earlier run."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with (folder / _LOCK).open("ab") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise CommandError(f"another export is writing to {folder}: name another folder") from None
+        with durable_files.exclusive(folder / _LOCK, f"another export is writing to {folder}: name another folder"):
             for path in folder.glob(PARTIAL):
                 path.unlink()
             yield

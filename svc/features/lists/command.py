@@ -18,6 +18,7 @@ from svc.command.output import (
     CommandError,
     ShownTable,
     confirmed,
+    readable,
     show,
     show_json,
     standard_output,
@@ -42,7 +43,7 @@ from svc.identify.velocity.counts import KINDS
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.steps import items_of_step
 from svc.kernel.values.refusals import Refusal
-from svc.kernel.values.text_files import SEPARATORS, CsvError, Form, Row, Table, read_table
+from svc.kernel.values.text_files import SEPARATORS, CsvError, Form, Row, Table, read_table, shielded
 from svc.kernel.values.timestamps import read_timestamp, timestamp
 
 COLUMNS = ("value", "note", "expires_at")
@@ -125,7 +126,7 @@ def import_(operation: Operation, name: str, file: IO[bytes], separator: str | N
         warnings = _warnings(snapshot, operation.number, name)
     operation.show({"id": known.id, "name": name, "added": added.added, "replaced": added.replaced})
     for warning in warnings:
-        click.echo(f"Warning: {warning}", err=True)
+        click.echo(f"Warning: {readable(warning)}", err=True)
 
 
 def _warnings(snapshot: Snapshot, number: int, name: str) -> list[str]:
@@ -249,7 +250,7 @@ def _row_of(value: str, note: str, expires_at_ms: int | None) -> dict[str, str |
 
 def _csv_line(cells: Iterable[str]) -> bytes:
     line = io.StringIO()
-    csv.writer(line, lineterminator="\n").writerow(cells)
+    csv.writer(line, lineterminator="\n").writerow(map(shielded, cells))
     return line.getvalue().encode()
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from svc.command.help import examples
 from svc.command.operation import Operation, OrganizationGroup
-from svc.command.output import CommandError, kind_option, show_json
+from svc.command.output import CommandError, kind_option, readable, show_json
 from svc.features.members.jobs import find_member
 from svc.features.rules.jobs import revisions, ruleset_in_force
 from svc.features.rules.proposal_routes import proposed_rules
@@ -192,7 +192,7 @@ def import_rules(operation: Operation, file: IO[bytes], kind: EnvironmentKind) -
     else:
         click.echo(f"Revision {saved['revision']} is in force, with {len(saved['rules'])} rules.")
     for warning in saved.get("warnings", ()):
-        click.echo(f"Warning: {warning}.", err=True)
+        click.echo(f"Warning: {readable(warning)}.", err=True)
 
 
 def _all(operation: Operation, kind: EnvironmentKind) -> list[Ruleset]:

@@ -53,8 +53,18 @@ def refuse_other_encodings(start: bytes) -> None:
 
 SEPARATORS: Final = {"comma": ",", "semicolon": ";", "tab": "\t"}
 """Name -> character. The first one is assumed for a file that shows none."""
-_FORMULA = re.compile(r"^'(?=[=+\-@])")
-"""The prefix that an export adds to what a spreadsheet would evaluate."""
+_FORMULA = "(?:[^\\S\n\r]|['\"\u200b-\u200f\u2060\ufeff])*[=+@\uff1d\uff0b\uff0d\uff20-]"
+"""What a spreadsheet would evaluate where a cell begins: some forget blanks, quotes and what is invisible."""
+_BARE = re.compile(f"(^|[;\n\r])(?={_FORMULA})")
+_SHIELDED = re.compile(f"(^|[;\n\r])'(?={_FORMULA})")
+"""Some spreadsheets separate cells by semicolons, and then take a line break for the end of a row."""
+
+
+def shielded(text: str) -> str:
+    """Return the text of a cell with an apostrophe wherever a spreadsheet would begin a formula. `read_table` returns
+    the text itself.
+    """
+    return _BARE.sub(r"\1'", text)
 
 
 class CsvError(ValueError):
@@ -189,7 +199,7 @@ def _cells(
 ) -> dict[str, str]:
     """Return the cells by column. Raises `CsvError` if there are more cells, or if another separator may be meant."""
     line, columns = record.line, header or form.columns
-    cells = [_FORMULA.sub("", cell.strip()) for cell in record.cells]
+    cells = [_SHIELDED.sub(r"\1", cell.strip()) for cell in record.cells]
     while len(cells) > len(columns) and not cells[-1]:
         cells.pop()
     if len(cells) > len(columns):

@@ -75,6 +75,8 @@ export class Api {
 
   /** Send one request below `/console/api`, or to one of `SIGNING_IN`; throws `ApiError` for every status but 2xx. */
   async request(method: string, path: string, { query, body, signal, headers }: Options = {}): Promise<Response> {
+    // A browser takes dots for folders: the address of a screen would choose what is asked for, or deleted.
+    if (/(^|\/)\.\.?(\/|$)/.test(path)) throw new ApiError("There is nothing at this address.");
     const search = new URLSearchParams(), of = this.sessions;
     for (const [name, value] of Object.entries(query ?? {})) if (value !== undefined && value !== "") search.set(name, String(value));
     const response = await fetch(`console/${SIGNING_IN.includes(path) ? path : `api/${path}`}${search.size > 0 ? `?${search}` : ""}`, {

@@ -37,7 +37,7 @@ export function Weights() {
   const change = useQuery();
   const platform = PLATFORMS.includes(query.platform ?? "") ? query.platform! : "web";
   const key = query.key_id;
-  const path = key ? `sdk-keys/${key}/risk-weights` : "risk-weights";
+  const path = key ? `sdk-keys/${encodeURIComponent(key)}/risk-weights` : "risk-weights";
   const keys = useLoad(async () => (await api.manage<{ keys: Key[] }>("GET", "sdk-keys")).keys.filter((one) => one.status === "active"), []);
   return (
     <>

@@ -10,6 +10,13 @@ it("says what to do about a response that was cut off", async () => {
   await expect(api.get("events")).rejects.toThrow("The response was cut off on its way. Try again.");
 });
 
+it("asks for nothing at a path of which a browser would make another one", async () => {
+  const sent = vi.fn();
+  vi.stubGlobal("fetch", sent);
+  for (const id of ["..", ".", "../risk-weights", "key_1/..", "../../../../session"]) await expect(api.manage("DELETE", `sdk-keys/${id}`)).rejects.toThrow("nothing at this address");
+  expect(sent).not.toHaveBeenCalled();
+});
+
 it("ends no session for what was refused to the one before it", async () => {
   const ended = vi.fn(), refusing = new Api(ended);
   answer("{}", { status: 401 });

@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest";
 import { ApiError } from "../console/api.js";
 import { type Console, Shared } from "../console/state.js";
 import { missing, Suggested, suggested } from "../console/suggestion.js";
+import { Weights } from "../console/weights.js";
 import type { Suggestion } from "../console/wire.js";
 
 const FEW: Suggestion = { platform: "web", fraud: 12, legitimate: 1, suspect_threshold: 30, needed: 50, is_complete: true, weights: [] };
@@ -35,6 +36,14 @@ async function asked(answer: Suggestion | ApiError) {
   await press("Suggest weights");
   return { place, tried, requests, press };
 }
+
+it("takes the key of an address for a key, whatever else it names", async () => {
+  const paths: string[] = [];
+  const api = { manage: async (_: string, path: string) => { paths.push(path); throw new ApiError("none"); } };
+  const shared = { api, environment: "development", session: { role: "admin" }, place: { screen: "weights", id: "", query: { key_id: "a/../../risk-weights?x#" } } } as unknown as Console;
+  await act(async () => render(h(Shared.Provider, { value: shared }, h(Weights, {})), document.createElement("div")));
+  expect(paths).toContain("sdk-keys/a%2F..%2F..%2Frisk-weights%3Fx%23/risk-weights");
+});
 
 describe("weights that labels suggest", () => {
   it("says which labels are missing", () => {

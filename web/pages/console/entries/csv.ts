@@ -21,6 +21,8 @@ const COLUMNS = ["value", "note", "expires_at"];
 const SEPARATORS: Record<string, string> = { comma: ",", semicolon: ";", tab: "\t" };
 /** First lines that begin so are headers of other programs, where any text may be a value. */
 const SUSPECTS = ["account", "account_id", "customer", "customer_id", "email", "id", "tag", "user", "user_id", "username", "values"];
+/** What an export puts before what a spreadsheet would evaluate. */
+const SHIELDED = /(^|[;\n\r])'(?=(?:[^\S\n\r]|['"\u200b-\u200f\u2060\ufeff])*[=+@\uff1d\uff0b\uff0d\uff20-])/g;
 const TIME = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/;
 
 interface Row {
@@ -38,7 +40,7 @@ export function rowsOf(text: string, separator: string): Row[] {
   const rows: Row[] = [];
   let row: Row = { line: 1, cells: [], isQuoted: false }, cell = "", isQuoted = false, isClosed = false, line = 1;
   const end = () => {
-    row.cells.push(cell.trim().replace(/^'(?=[=+\-@])/, "")); // what an export puts before what a spreadsheet would evaluate
+    row.cells.push(cell.trim().replace(SHIELDED, "$1"));
     cell = "";
     isClosed = false;
   };

@@ -1,10 +1,13 @@
 from pathlib import Path
 
 import pytest
+from msgspec.inspect import FloatType, IntType
 
 from svc.cli.serve.config_check import mistakes
 from svc.kernel.config import Config, ConfigError
 from svc.kernel.config_loading import as_toml, load
+from svc.kernel.values.fields import bare
+from tools.reference import fields_of
 
 
 def test_without_a_file_and_variables_the_defaults_apply():
@@ -65,6 +68,14 @@ def test_a_list_in_a_variable_is_separated_by_commas():
         ({"SVC_WEBHOOK_ALLOW_NETWORKS": "10.0.0.1/8"}, "SVC_WEBHOOK_ALLOW_NETWORKS"),
         ({"SVC_WEBHOOK_CA_FILE": "/does/not/exist.pem"}, "SVC_WEBHOOK_CA_FILE"),
         ({"SVC_WEBHOOK_CA_FILE": __file__}, "SVC_WEBHOOK_CA_FILE"),
+        ({"SVC_BIND": "localhost"}, "SVC_BIND"),
+        ({"SVC_METRICS_BIND": "127.0.0.1:99999"}, "SVC_METRICS_BIND"),
+        ({"SVC_METRICS_HOSTS": "metrics:9464"}, "SVC_METRICS_HOSTS"),
+        ({"SVC_PUBLIC_URL": "https://[:::"}, "SVC_PUBLIC_URL"),
+        ({"SVC_PUBLIC_URL": "https://shop.example:99999"}, "SVC_PUBLIC_URL"),
+        ({"SVC_STORE": "postgresql://db/svc", "SVC_WORKERS": "auto"}, "SVC_WORKERS"),
+        ({"SVC_CONNECTION_OS_HEADER": "x-os"}, "SVC_CONNECTION_OS_HEADER.* trusted_proxies is not set"),
+        ({"SVC_CONNECTION_TLS_HEADER": "x-ja4"}, "SVC_CONNECTION_TLS_HEADER.* trusted_proxies is not set"),
     ],
 )
 def test_an_unusable_setting_is_rejected_by_name(variables: dict[str, str], says: str):
@@ -79,6 +90,7 @@ def test_an_unusable_setting_is_rejected_by_name(variables: dict[str, str], says
         ("SVC_LOG_FORMAT", "xml", "SVC_LOG_FORMAT: 'xml' is not 'auto' or 'console' or 'json'"),
         ("SVC_MAP_GIB", "inf", "SVC_MAP_GIB: Expected a number <= 131072"),
         ("SVC_TAKEOVER_WAIT_S", "inf", "SVC_TAKEOVER_WAIT_S: Expected a number <= 86400"),
+        ("SVC_REGION", "US", "SVC_REGION: Expected a text like ^[a-z][a-z0-9]{0,15}$"),
         ("SVC_TRUSTED_PROXY", "::1", "did you mean SVC_TRUSTED_PROXIES?"),
         ("SVC_TRUSTED_PROXIES", "localhost", "name addresses or networks, such as 10.0.0.0/8"),
     ],
@@ -87,6 +99,42 @@ def test_a_mistake_is_explained_in_terms_of_the_settings(variable: str, value: s
     with pytest.raises(ConfigError) as raised:
         load(None, {variable: value})
     assert says in str(raised.value)
+
+
+AS_LONG = {"SVC_VISITOR_RETENTION_DAYS": "400"}
+"""As events may be kept."""
+NUMBERS = {field.name: bare(field.type) for field in fields_of(Config)}
+"""What may be written for each setting; those that are numbers are judged here."""
+
+
+@pytest.mark.parametrize("name", [name for name in NUMBERS if isinstance(NUMBERS[name], IntType | FloatType)])
+def test_each_number_has_bounds_that_are_accepted_named_and_printed(name: str, tmp_path: Path):
+    """What no bound holds back is stored, and fails later: where it meets 64 bits, a date, or TOML, which has no
+    `null`.
+    """
+    kind = NUMBERS[name]
+    assert isinstance(kind, IntType | FloatType)
+    assert kind.le is not None, "no largest value"
+    least, most = kind.ge if kind.gt is None else 0.01, kind.le
+    assert least is not None, "no smallest value"
+    file = tmp_path / "svc.toml"
+    for value in (least, most):
+        config = load(None, AS_LONG | {f"SVC_{name.upper()}": f"{value:.12g}"})
+        assert getattr(config, name) == value
+        file.write_text(as_toml(config))
+        assert load(file, {}) == config
+    for value in (least - 1, most * 1.01 + 1, "inf", "nan"):
+        with pytest.raises(ConfigError, match=f"^SVC_{name.upper()}: Expected a "):
+            load(None, {f"SVC_{name.upper()}": str(value)})
+
+
+@pytest.mark.parametrize(
+    "name", [field.name for field in fields_of(Config) if field.default is None or field.name == "region"]
+)
+def test_an_empty_variable_is_rejected_by_name(name: str):
+    """An empty path is the folder that the program was started in, and an empty file of authorities is none."""
+    with pytest.raises(ConfigError, match=f"^SVC_{name.upper()}: Expected a text"):
+        load(None, {f"SVC_{name.upper()}": ""})
 
 
 def test_a_missing_invalid_or_unknown_setting_file_is_rejected(tmp_path: Path):

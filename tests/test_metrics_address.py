@@ -40,7 +40,7 @@ def test_a_port_in_use_is_reported_in_one_line_with_how_to_choose_another(tmp_pa
         assert run(*other, "nowhere", status=1).stderr.startswith("svc: --metrics-bind: 'nowhere' is not host:port.")
         development = ("dev", "--data", str(tmp_path / "c"))
         refused = run(*development, status=1, SVC_BIND="nowhere").stderr
-        assert refused.startswith("svc: --bind: 'nowhere' is not host:port.")
+        assert refused.startswith("svc: SVC_BIND: 'nowhere' is not host:port.")
         assert not (tmp_path / "c").exists()
     finally:
         assert served.terminate() == 0

@@ -15,10 +15,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from msgspec.inspect import FloatType, IntType
 
+from svc.kernel.config import Config
+from svc.kernel.values.fields import bare
 from tests.support.decided_elsewhere import ACCOUNT, assert_changes_are_in_force_on_the_other
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, report
 from tests.support.process import Served, run, run_json
+from tools.reference import fields_of
 
 ARRIVE_S = 20
 """For counts that every worker leaves four times a second, on a machine that has other things to do."""
@@ -91,6 +95,47 @@ class Client:
 
     def close(self) -> None:
         self.connection.close()
+
+
+NOT_OF_EVERY_MACHINE = {"map_gib", "hsts_max_age_s"}
+"""Settings whose largest value needs its address space, or a certificate."""
+LARGEST: dict[str, Any] = {
+    f"SVC_{field.name.upper()}": f"{kind.le:.12g}"
+    for field in fields_of(Config)
+    if isinstance(kind := bare(field.type), IntType | FloatType) and field.name not in NOT_OF_EVERY_MACHINE
+}
+
+
+def test_the_largest_values_of_all_settings_are_served(tmp_path: Path):
+    """Two workers share what they count, in memory where a number has 64 bits."""
+    data = tmp_path / "data"
+    organization = run_json("org", "create", "shop", "--data", str(data))["organization_id"]
+    issue = ("key", "issue", organization, "--data", str(data))
+    public = run_json(*issue, "--kind", "public", "--environment", "production", "--origin", ORIGIN)["secret"]
+    secret = run_json(*issue, "--kind", "secret", "--environment", "production")["secret"]
+    management = run_json(*issue, "--kind", "management")["secret"]
+    server = Served(data, SVC_WORKERS="2", **LARGEST)
+    workers = server.workers()
+    try:
+        server.wait_until_said("serving", 2)
+        with closing(Client(server)) as client:
+            assert client.identify(public, 1) == 200
+            for method, path, key in (
+                ("POST", "/attestation/challenge", public),
+                ("GET", "/events", secret),
+                ("GET", "/management/key", management),
+            ):
+                headers = {"x-api-key": key} | ({"origin": ORIGIN} if key == public else {})
+                client.connection.request(method, f"/api/v1{path}", headers=headers)
+                response = client.connection.getresponse()
+                assert response.status == 200, (path, response.read())
+                response.read()
+            client.manage(management, "POST", f"/{organization}/rules/preview", {"rules": []})
+        scraped(server)
+        assert server.terminate() == 0
+        assert not [line for line in server.log if '"level":"error"' in line]
+    finally:
+        server.kill_all(workers)
 
 
 def one_of_each(server: Served) -> tuple[Client, Client]:

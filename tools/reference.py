@@ -17,6 +17,7 @@ import msgspec
 from msgspec import inspect as types
 
 from svc.cli import program
+from svc.cli.serve.reload import WHILE_RUNNING
 from svc.features.refusals import CATALOG
 from svc.features.routes import API, ROUTES
 from svc.http.openapi.document import TAGS
@@ -25,15 +26,12 @@ from svc.http.route import EVERY_ROUTE, Route
 from svc.kernel.access.roles import named_roles
 from svc.kernel.config import Config
 from svc.kernel.config_loading import PREFIX
-from svc.kernel.values.fields import bare
+from svc.kernel.values.fields import NO_NEWLINE, bare
 from svc.serve.metrics.registry import METRICS
 from tools import report_fields, signals
 
 UNITS = {"s": "seconds", "days": "days", "gib": "GiB"}
 """Last word of a setting's name -> the unit of its value."""
-
-NO_NEWLINE = r"(?!\n)"
-"""After `$` in a pattern: Python's alone would let a newline at the end pass."""
 
 
 def configuration() -> str:
@@ -163,6 +161,9 @@ def _kind(of: types.Type) -> str:
     return words
 
 
+_fill = partial(textwrap.fill, width=120, break_on_hyphens=False)
+
+
 def _bound(word: str, value: float | None) -> str:
     return "" if value is None else f"{word} {value:.12g}"
 
@@ -200,13 +201,17 @@ def _operation(route: Route) -> str:
     )
     own = [code for code in route.codes if code not in EVERY_ROUTE]
     refused = f" Errors: {', '.join(f'`{code}`' for code in own)}." if own else ""
-    fill = partial(textwrap.fill, width=120, break_on_hyphens=False)
     heads = [f"### {' · '.join(f'`{route.method} {path}`' for path in _paths(route))}", ""]
-    told = fill(f"**{route.summary}** (`{route.operation_id}`). {route.description}".rstrip())
-    facts = fill(f"{kinds}{role}. Statuses: {statuses}.{refused}")
+    told = _fill(f"**{route.summary}** (`{route.operation_id}`). {route.description}".rstrip())
+    facts = _fill(f"{kinds}{role}. Statuses: {statuses}.{refused}")
     return "\n".join([*heads, told, "", facts])
 
 
+_RELOADED = _fill(
+    f"SIGHUP (`systemctl reload svc`) reloads {', '.join(f'`{name}`' for name in WHILE_RUNNING)}, the certificate "
+    "files and changed network files. Every other setting needs a restart; the service logs which have changed. A "
+    "reload with a mistake changes nothing."
+)
 _CONFIGURATION = f"""\
 # Configuration
 
@@ -220,9 +225,7 @@ Unknown settings and invalid values are rejected at startup, with one line that 
 its file. `svc config check FILE` lists every mistake with its line. `svc serve --print-config` shows the effective
 settings.
 
-SIGHUP (`systemctl reload svc`) reloads `log_format`, `log_requests`, `client_rate`, `read_rate`, `management_rate`,
-`network_stale_days`, `tls_certfile` and `tls_keyfile`, the certificate files and changed network files. Every other
-setting needs a restart; the service logs which have changed. A reload with a mistake changes nothing.
+{_RELOADED}
 
 These variables are not settings: `SVC_DATA` (data directory), `SVC_CONFIG` (settings file) and `SVC_INIT_*` ([first
 start](containers.md#first-start---init)). Variables that Kubernetes sets for a Service named `svc` are ignored:

@@ -30,7 +30,7 @@ class Change(NamedTuple):
     subject: str
     """The id of the key, endpoint, visitor or organization."""
     asked: Mapping[str, Any] = {}
-    """As of `access.audit.asked`."""
+    """As of `access.audit.asked`; `None` is what was not asked for."""
 
 
 def commit(found: Opened, world: World, job: Callable[[Transaction], T], change: Callable[[T], Change | None]) -> T:
@@ -57,7 +57,7 @@ def recorded(
             action=_command(),
             organization=made.organization,
             subject=made.subject,
-            change=asked(made.asked, _BY_OPERATORS),
+            change=asked({name: value for name, value in made.asked.items() if value is not None}, _BY_OPERATORS),
         )
 
     return audited(job, world.request_id(at_ms), record)

@@ -16,7 +16,7 @@ from svc.command.help import OPENED
 from svc.command.output import CommandError, settings
 from svc.kernel.config import Config
 from svc.kernel.store.directory import Opened, open_directory, refuse_without_data
-from svc.kernel.store.postgresql.connection.url import StoreUrl, store_url
+from svc.kernel.store.postgresql.connection.url import StoreUrl, StoreUrlError, store_url
 from svc.kernel.store.reading import ReadOnlyStore, read_only, read_only_database
 from svc.kernel.store.store import ReadTransaction
 from svc.kernel.tenants import queries as lookups
@@ -31,7 +31,12 @@ R = TypeVar("R")
 
 def database_of(config: Config) -> StoreUrl | None:
     """Return where the store is; `None` = in the data directory. Raises `StoreUrlError`."""
-    return None if config.store is None else database_at(config.store, config)
+    if config.store is None:
+        return None
+    try:
+        return database_at(config.store, config)
+    except StoreUrlError as error:
+        raise StoreUrlError(f"store: {error.line}") from error
 
 
 def database_at(url: str, config: Config) -> StoreUrl:

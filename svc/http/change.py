@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 import trio
@@ -195,15 +195,27 @@ def member_of(call: Call) -> str | None:
     return caller_of(call).member_id
 
 
+def _named(body: msgspec.Struct) -> dict[str, Any]:
+    """Return what a body names, by name. A `null` is left out where a field that is left out says the same."""
+    defaults = {field.encode_name: field.default for field in msgspec.structs.fields(body)}
+    values: dict[str, Any] = msgspec.to_builtins(body)
+    return {name: value for name, value in values.items() if value is not None or defaults[name] is not None}
+
+
 def _record(call: Call, outcome: object) -> AuditRecord | None:
-    """Return the audit record of a request. Its subject is the path's first variable beside the organization."""
+    """Return the audit record of a request; `None` for one that was refused, or names nothing to change. Its subject is
+    the path's first variable beside the organization.
+    """
     if isinstance(outcome, Refusal):
         return None
     caller = caller_of(call)
     how, operator = call.route.audited, caller.operator
     named = {name: text for name, text in call.path.items() if name not in how.left_out}
     subject = named.pop(next(iter(named))) if named else how.made_of(outcome) or caller.organization.id
-    named |= {} if call.body is None else msgspec.to_builtins(call.body)
+    body = {} if call.body is None else _named(call.body)
+    if call.route.method == "PATCH" and not body:
+        return None
+    named |= body
     by_key = Actor(
         kind="management_key" if caller.member is None else "member",
         id=caller.key.id,

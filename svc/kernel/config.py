@@ -13,7 +13,22 @@ from svc.kernel.limits.quotas import Quotas
 from svc.kernel.limits.ratelimit import Allowances, LimitShares
 from svc.kernel.net.addresses import unmapped
 from svc.kernel.values.errors import OperatorError
-from svc.kernel.values.fields import AppleApp, Count, Digest, LogFormat, Natural, Port, PublicUrl, Seconds, Share, about
+from svc.kernel.values.fields import (
+    AppleApp,
+    Count,
+    Days,
+    Digest,
+    Gib,
+    HostName,
+    LogFormat,
+    Natural,
+    Port,
+    PublicUrl,
+    Seconds,
+    Share,
+    Text,
+    about,
+)
 from svc.kernel.values.ids import DAY_MS
 
 GIB = 1 << 30
@@ -35,14 +50,14 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     bind: Annotated[str, about("HOST:PORT to listen on; [::1]:8080 for IPv6.")] = "127.0.0.1:8080"
     tls_certfile: Annotated[
-        str | None,
+        Text | None,
         about(
             "PEM file of the TLS certificate, followed by its chain; plain HTTP if not set.",
             "/etc/svc/fullchain.pem",
         ),
     ] = None
     tls_keyfile: Annotated[
-        str | None,
+        Text | None,
         about(
             "PEM file of the certificate's key, without a passphrase. SIGHUP reloads both files.",
             "/etc/svc/privkey.pem",
@@ -62,7 +77,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         about("Region of this service; keys of other regions are refused."),
     ] = "us"
     trusted_proxies: Annotated[
-        tuple[str, ...],
+        tuple[Text, ...],
         about("Networks (CIDR) of reverse proxies whose X-Forwarded-For is trusted.", ["10.0.0.0/8", "fd00::/8"]),
     ] = ()
     connection_os_header: Annotated[
@@ -82,7 +97,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         ),
     ] = None
     store: Annotated[
-        str | None,
+        Text | None,
         about(
             "URL of the PostgreSQL database that keeps the store, without a password; LMDB in the data directory when "
             "not set.",
@@ -90,14 +105,14 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         ),
     ] = None
     store_password_file: Annotated[
-        str | None, about("File whose first line is the database's password.", "/run/secrets/svc-store")
+        Text | None, about("File whose first line is the database's password.", "/run/secrets/svc-store")
     ] = None
     store_connections: Annotated[Count, about("Connections to it for writing, and as many for reading.")] = 4
     organizations_per_transaction: Annotated[
         Count, about("Organizations with few identifications that share one of its transactions; 1 with Citus.")
     ] = 16
     pepper_file: Annotated[
-        str | None, about("File of the pepper; `pepper` in the data directory if not set.", "/etc/svc/pepper")
+        Text | None, about("File of the pepper; `pepper` in the data directory if not set.", "/etc/svc/pepper")
     ] = None
     network_builtin: Annotated[
         bool,
@@ -107,7 +122,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         ),
     ] = True
     network_directory: Annotated[
-        str | None,
+        Text | None,
         about(
             "Folder of network databases and lists; `network` in the data directory when not set.",
             "/var/lib/svc-network",
@@ -115,14 +130,14 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     ] = None
     network_interval_s: Annotated[Seconds, about("Interval between checks of that folder for changed files.")] = 30
     network_stale_days: Annotated[
-        Count, about("Age at which the built-in ranges, or a file of that folder, are reported as stale.")
+        Days, about("Age at which the built-in ranges, or a file of that folder, are reported as stale.")
     ] = 180
     network_vpn_neighbors: Annotated[
         Natural,
         about("Number of listed VPN servers that make a whole /24 count as a VPN; 0 = only the listed addresses."),
     ] = 2
     network_sources: Annotated[
-        tuple[str, ...],
+        tuple[Text, ...],
         about(
             "Names of the databases and lists that `svc data update` fetches, beside those that it keeps already "
             "(`svc data sources` shows the names); the recommended ones when not set.",
@@ -130,7 +145,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         ),
     ] = ()
     attestation_roots_file: Annotated[
-        str | None,
+        Text | None,
         about(
             "Root certificates of Android key attestation, PEM or JSON as Android publishes them; the built-in ones "
             "when not set.",
@@ -138,14 +153,14 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         ),
     ] = None
     attestation_status_file: Annotated[
-        str | None,
+        Text | None,
         about(
             "Android's published list of certificates that are revoked or suspended; none are known when not set.",
             "/etc/svc/attestation-status.json",
         ),
     ] = None
     attestation_packages: Annotated[
-        tuple[str, ...], about("Names of the Android apps that may attest; any when empty.", ["com.example.shop"])
+        tuple[Text, ...], about("Names of the Android apps that may attest; any when empty.", ["com.example.shop"])
     ] = ()
     attestation_digests: Annotated[
         tuple[Digest, ...],
@@ -162,14 +177,14 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         ),
     ] = ()
     attestation_apple_roots_file: Annotated[
-        str | None,
+        Text | None,
         about(
             "Root certificates of App Attest, PEM; Apple's published one when not set.",
             "/etc/svc/attestation-apple-roots.pem",
         ),
     ] = None
     webhook_allow_networks: Annotated[
-        tuple[str, ...],
+        tuple[Text, ...],
         about(
             "Networks (CIDR) that webhooks may be sent to besides the public internet. A network that contains a cloud "
             "metadata address is refused.",
@@ -180,7 +195,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         tuple[Port, ...], about("Ports that webhooks may be sent to besides 443 and those above 1023.", [444])
     ] = ()
     webhook_ca_file: Annotated[
-        str | None,
+        Text | None,
         about(
             "PEM file of certificate authorities trusted for receivers, besides the public ones.",
             "/etc/svc/authorities.pem",
@@ -195,7 +210,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         ),
     ] = None
     try_key: Annotated[
-        str | None,
+        Text | None,
         about(
             "Public development key with which the page `/try` identifies the browser that opens it; there is no such "
             "page when not set. Its allowed origins must name this service's own.",
@@ -211,33 +226,33 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         ),
     ] = 30
     console_oidc_issuer: Annotated[
-        str | None,
+        Text | None,
         about(
             "Issuer of the OpenID provider by which people sign in to the console. This and the five that follow are "
             "set together or not at all.",
             "https://id.shop.example",
         ),
     ] = None
-    console_oidc_client_id: Annotated[str | None, about("What the provider calls this service.", "svc-console")] = None
+    console_oidc_client_id: Annotated[Text | None, about("What the provider calls this service.", "svc-console")] = None
     console_oidc_client_secret_file: Annotated[
-        str | None, about("File whose first line is the secret shared with it.", "/run/secrets/svc-oidc")
+        Text | None, about("File whose first line is the secret shared with it.", "/run/secrets/svc-oidc")
     ] = None
     console_oidc_organization: Annotated[
-        str | None, about("Id of the organization whose members sign in through it.", "org_Yv3kPq8sT1nB6wDx0hRz")
+        Text | None, about("Id of the organization whose members sign in through it.", "org_Yv3kPq8sT1nB6wDx0hRz")
     ] = None
     console_oidc_role_claim: Annotated[
-        str | None,
+        Text | None,
         about("Claim of its ID tokens that says the role; dots lead into objects.", "realm_access.roles"),
     ] = None
     console_oidc_roles: Annotated[
-        tuple[str, ...],
+        tuple[Text, ...],
         about(
             "Values of that claim, each with the role that it gives; members without one cannot sign in.",
             ["svc-admins=admin", "fraud-team=analyst"],
         ),
     ] = ()
     visitor_retention_days: Annotated[
-        Count, about("Time after the last visit until a visitor is deleted; not before its last event.")
+        Days, about("Time after the last visit until a visitor is deleted; not before its last event.")
     ] = 365
     log_format: Annotated[LogFormat, about("Log format: JSON lines, or text. `auto`: text on a terminal.")] = "auto"
     log_requests: Annotated[
@@ -248,12 +263,13 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         "127.0.0.1:9464"
     )
     metrics_hosts: Annotated[
-        tuple[str, ...], about("Host names it may be asked by, besides `localhost` and addresses.", ["svc-metrics"])
+        tuple[HostName, ...],
+        about("Host names it may be asked by, besides `localhost` and addresses.", ["svc-metrics"]),
     ] = ()
 
     map_gib: Annotated[
         float,
-        Meta(gt=0, le=131_072),
+        Meta(ge=0.001, le=131_072),
         about("Largest size of the store in GiB. The file is sparse: it takes what is used."),
     ] = 64
     workers: Annotated[
@@ -268,7 +284,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     keep_alive_timeout_s: Annotated[Seconds, about("Time limit for the next request on an idle connection.")] = 60
     drain_limit_s: Annotated[Seconds, about("Time limit for running requests to finish after SIGTERM.")] = 8
     worker_hang_s: Annotated[
-        Seconds, about("Time without a sign of life after which a worker is replaced, unless the disk stalls.")
+        float,
+        Meta(ge=5, le=31_536_000),
+        about("Time without a sign of life after which a worker is replaced, unless the disk stalls."),
     ] = 30
     takeover_wait_s: Annotated[
         float,
@@ -276,7 +294,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         about("Time that `svc serve` waits at its start for another service to release the data directory."),
     ] = 15
     body_budget_mib: Annotated[
-        Count,
+        int,
+        Meta(ge=5, le=1_000_000_000),
         about(
             "Memory of each worker for request bodies that are still arriving, a quarter of it for one client address; "
             "beyond it they get 503."
@@ -323,16 +342,16 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         ),
     ] = 4_000
     nonproduction_per_day: Annotated[
-        Natural, about("Identifications outside production in a UTC day, for each organization.")
+        Natural, about("Identifications outside production in a UTC day, for each organization; 0 = none.")
     ] = 100_000
     archive_gib_per_day: Annotated[
-        float,
-        Meta(ge=0),
+        Gib,
         about(
-            "Size of the reports archived per organization and UTC day. Above it, events are stored without reports."
+            "Size of the reports archived per organization and UTC day. Above it, events are stored without reports, "
+            "and deferred reports get 429."
         ),
     ] = 4
-    nonproduction_archive_gib_per_day: Annotated[float, Meta(ge=0), about("The same, outside production.")] = 0.25
+    nonproduction_archive_gib_per_day: Annotated[Gib, about("The same, outside production.")] = 0.25
     store_share: Annotated[
         Share,
         about(

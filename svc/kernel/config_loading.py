@@ -12,14 +12,15 @@ from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 
 from svc.kernel.access.members import is_provider_url, read_roles
 from svc.kernel.config import Config, ConfigError
-from svc.kernel.net.addresses import metadata_opened
+from svc.kernel.net.addresses import metadata_opened, read_bind
 from svc.kernel.values.errors import cause
-from svc.kernel.values.fields import url_problem
+from svc.kernel.values.fields import NO_NEWLINE, url_problem
 from svc.kernel.values.ids import is_organization_id
 from svc.kernel.values.text_files import NotTextError, decode_toml
 
@@ -95,8 +96,23 @@ def checked(settings: Mapping[str, Any], named: Callable[[str], str]) -> Config:
         raise ConfigError(problem) from error
     if config.store is not None and (problem := url_problem(config.store)):
         raise ConfigError(f"{named('store')}: {problem}")
+    for name, address in (("bind", config.bind), ("metrics_bind", config.metrics_bind or ":0")):
+        try:
+            read_bind(address)
+        except ValueError as error:
+            raise ConfigError(f"{named(name)}: {error}") from error
+    if config.public_url is not None and not _has_host(config.public_url):
+        raise ConfigError(f"{named('public_url')}: {config.public_url!r} has no host and port that anybody could reach")
     _refuse_unsafe_webhooks(config, named)
     return config
+
+
+def _has_host(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def _refuse_half_a_provider(config: Config, _: Mapping[str, Any], named: Callable[[str], str]) -> None:
@@ -121,7 +137,29 @@ def _refuse_half_a_provider(config: Config, _: Mapping[str, Any], named: Callabl
         raise ConfigError(f"{named('console_oidc_roles')}: {error}") from error
 
 
-CONFLICTS = (_refuse_long_retention, _refuse_half_a_provider)
+def _refuse_workers_on_a_database(config: Config, _: Mapping[str, Any], named: Callable[[str], str]) -> None:
+    """Refuse several processes on a database."""
+    if config.store is not None and config.workers != 1:
+        raise ConfigError(f"{named('workers')}: {ONE_PROCESS}")
+
+
+def _refuse_headers_of_nobody(config: Config, _: Mapping[str, Any], named: Callable[[str], str]) -> None:
+    """Refuse headers that nobody could send: only a trusted proxy is believed."""
+    for name in ("connection_os_header", "connection_tls_header"):
+        if getattr(config, name) is not None and not config.trusted_proxies:
+            raise ConfigError(f"{named(name)}: it and trusted_proxies go together, and trusted_proxies is not set")
+
+
+ONE_PROCESS = (
+    "on a database each node is one process; start `svc serve` once for each core or machine, with a --bind of its "
+    "own, and put a load balancer in front (docs/postgresql.md)"
+)
+CONFLICTS = (
+    _refuse_long_retention,
+    _refuse_half_a_provider,
+    _refuse_workers_on_a_database,
+    _refuse_headers_of_nobody,
+)
 """Each raises `ConfigError` for a setting that another one excludes or needs: (config, settings that were given, how a
 message names one)."""
 
@@ -172,6 +210,7 @@ def _one_line(error: msgspec.ValidationError, named: Callable[[str], str]) -> st
     setting = re.split(r"[`\[.]", path, maxsplit=1)[0]
     message = re.sub(r"^Invalid enum value (.*)$", rf"\1 is not {_choices(setting)}", message)
     message = re.sub(r"`([a-z]+(?: [|] [a-z]+)*)`", lambda found: _in_words(found[1]), message)
+    message = re.sub(r"matching regex '(.*)'$", lambda found: f"like {_pattern(found[1])}", message)
     return f"{named(setting)}: {message}" if setting else message
 
 
@@ -186,6 +225,10 @@ def _choices(setting: str) -> str:
     named = [repr(value) for one in kinds if isinstance(one, msgspec.inspect.LiteralType) for value in one.values]
     numbers = ["a whole number"] if any(isinstance(one, msgspec.inspect.IntType) for one in kinds) else []
     return " or ".join([*named, *numbers])
+
+
+def _pattern(quoted: str) -> str:
+    return quoted.replace("\\\\", "\\").removesuffix(NO_NEWLINE)
 
 
 _TYPES = {"float": "a number", "int": "a whole number", "bool": "true or false", "str": "a text", "array": "a list"}
@@ -203,5 +246,7 @@ def as_toml(config: Config) -> str:
     lines: list[str] = []
     for name in config.__struct_fields__:
         value = getattr(config, name)
+        if name == "event_retention_days" and value > config.visitor_retention_days:
+            value = None  # its default, which may be so as long as it is not set
         lines.append(f"# {name} is not set" if value is None else f"{name} = {msgspec.json.encode(value).decode()}")
     return "\n".join(lines) + "\n"

@@ -15,8 +15,10 @@ def test_known_names_are_recorded_with_their_values():
     assert asked(values) == values
 
 
-def test_absent_values_are_omitted_and_an_empty_list_is_recorded():
-    assert asked({"expires_at": None, "allowed_origins": ()}) == {"allowed_origins": ()}
+def test_what_removes_something_is_recorded():
+    """`null`, also of what is withheld otherwise, and an empty list."""
+    values = {"assignee": None, "url": None, "filter": None, "allowed_origins": ()}
+    assert asked(values) == values
 
 
 @given(st.text(min_size=1).filter(lambda name: name not in RECORDED | {"url"}), st.text(min_size=20))

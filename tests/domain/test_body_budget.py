@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.http.body import CLIENT_SHARE, BodyBudget
+from svc.http.body import CLIENT_SHARE, MAX_WIRE_BYTES, BodyBudget
+from svc.kernel.config import ConfigError
+from svc.kernel.config_loading import load
 
 MOST = 1000
 
@@ -35,3 +38,12 @@ def test_what_is_released_can_be_taken_again(asked: list[tuple[str, int]]):
         budget.release(*one)
     assert budget.held_bytes == 0
     assert budget.take("a", int(CLIENT_SHARE * MOST))
+
+
+def test_the_smallest_budget_has_room_for_the_largest_body():
+    """With less, a legal body would get `503` however often it is sent."""
+    least = load(None, {"SVC_BODY_BUDGET_MIB": "5"}).body_budget_mib
+    assert BodyBudget(least << 20).take("a", MAX_WIRE_BYTES)
+    assert not BodyBudget(least - 1 << 20).take("a", MAX_WIRE_BYTES)
+    with pytest.raises(ConfigError, match="SVC_BODY_BUDGET_MIB: Expected a whole number >= 5"):
+        load(None, {"SVC_BODY_BUDGET_MIB": "4"})

@@ -295,6 +295,40 @@ async def test_a_record_contains_the_requested_values(tmp_path: Path):
     assert created.change == HOOK | {"url": "https://81.2.69.160/…", "format": "json"}
 
 
+REMOVING: dict[str, dict[str, Any]] = {
+    "updateWebhook": {"filter": None},
+    "assignReview": {"assignee": None},
+    "labelEvent": {"label": None},
+}
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.slow
+async def test_a_record_says_what_was_removed(tmp_path: Path):
+    """`null` removes; a field that is left out stays."""
+    async with subscribing(tmp_path) as hooks:
+        scene = Scene(hooks)
+        for operation, body in REMOVING.items():
+            things = await scene.things(CHANGING[operation], None)
+            assert (await scene.ask(CHANGING[operation], things, body)).is_success
+            record = scene.records()[0].record
+            assert record.action == operation
+            assert body.items() <= record.change.items(), operation
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.slow
+async def test_a_patch_that_names_nothing_leaves_no_record(tmp_path: Path):
+    async with subscribing(tmp_path) as hooks:
+        scene = Scene(hooks)
+        for operation, route in CHANGING.items():
+            if route.method == "PATCH":
+                things = await scene.things(route, None)
+                before = scene.records()
+                assert (await scene.ask(route, things, {})).is_success
+                assert scene.records() == before, operation
+
+
 async def test_for_a_key_on_a_platform_the_key_is_the_changed_object(live: Live):
     admin, (key, _) = Automation(live), live.issue()
     assert (await admin("PUT", f"/sdk-keys/{key.id}/risk-weights/web", {"suspect_threshold": 9})).is_success

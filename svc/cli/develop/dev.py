@@ -155,10 +155,12 @@ def dev(bind: str | None, metrics_bind: str | None, directory: Path, origins: tu
         )
     bind = bind or config.bind
     try:
-        read_bind(bind)
+        _, port = read_bind(bind)
     except ValueError as error:
         raise ConfigError(f"--bind: {error}") from error
-    config = msgspec.structs.replace(config, bind=bind)
+    if not port:
+        raise ConfigError(f"--bind: {bind!r} is any port, and the keys and links of `svc dev` name one")
+    config = msgspec.structs.replace(config, bind=bind, hsts_max_age_s=0)  # it has no TLS
     world = World.real()
     with (
         locked_directory(directory, config, world, "svc dev", create=True),

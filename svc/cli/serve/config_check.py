@@ -24,7 +24,6 @@ from svc.command.help import CommandGroup, examples
 from svc.command.output import CommandError, json_option, show, terminal_safe
 from svc.kernel.config import Config, ConfigError
 from svc.kernel.config_loading import CONFLICTS, LISTS, NOT_SETTINGS, PREFIX, checked, read_variables
-from svc.kernel.net.addresses import read_bind
 from svc.kernel.values.errors import OperatorError, cause
 from svc.kernel.values.fields import bare
 from svc.kernel.values.text_files import NotTextError, decode_text
@@ -126,10 +125,8 @@ def _together(settings: Mapping[str, Any], *, is_whole: bool) -> Iterator[str]:
     for look in (*conflicts, *(partial(read, config) for read in _readers(config))):
         try:
             look()
-        except ConfigError as error:
-            yield error.line
         except OperatorError as error:
-            yield f"store: {error.line}"
+            yield error.line
 
 
 def _sound(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -175,13 +172,9 @@ def _of_variable(name: str, value: Any) -> Iterator[Mistake]:
 def _problem(name: str, value: Any) -> str | None:
     """Return what is wrong with the value of a known setting."""
     try:
-        config = checked({name: value}, str)
-        if name == "bind" or (name == "metrics_bind" and config.metrics_bind):
-            read_bind(getattr(config, name))
+        checked({name: value}, str)
     except ConfigError as error:
         return f"{error.line.removeprefix(name).removeprefix(':').strip()}{_choices(name)}"
-    except ValueError as error:
-        return str(error)
     return None
 
 

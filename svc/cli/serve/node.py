@@ -24,6 +24,7 @@ from svc.features.tables import TABLES
 from svc.http.waiting import Obstructed, can_serve
 from svc.identify.useragent import load_patterns
 from svc.kernel.config import Config, ConfigError
+from svc.kernel.config_loading import ONE_PROCESS
 from svc.kernel.limits.ratelimit import DividedBuckets, MemoryBuckets
 from svc.kernel.store.directory import Opened, is_initialized
 from svc.kernel.store.engine import EngineError, UnavailableError
@@ -71,10 +72,7 @@ def serve_node(directory: Path, config: Config, url: StoreUrl, read: ReadConfig,
     and the network data of this node. Raises `OperatorError`.
     """
     if config.workers != 1:
-        raise ConfigError(
-            f"workers = {config.workers}: on a database each node is one process; start `svc serve` once for each "
-            "core or machine, with a --bind of its own, and put a load balancer in front (docs/postgresql.md)"
-        )
+        raise ConfigError(f"workers = {config.workers}: {ONE_PROCESS}")
     load_patterns()
     world = World.real()
     sockets: ListeningSockets | None = None

@@ -104,7 +104,7 @@ class CreditLimit(Dollars):
             return -1
         micros = super().convert(value, param, ctx)
         if micros < 0:
-            self.fail(f"a credit limit is not negative; `{NO_LIMIT}` is not a limit", param, ctx)
+            self.fail(f"a credit limit is not negative; write `{NO_LIMIT}` for no limit", param, ctx)
         return micros
 
 

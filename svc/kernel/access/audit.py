@@ -113,20 +113,18 @@ _ORGANIZATION = frozenset({"organization_id"})
 
 
 def asked(values: Mapping[str, Any], how: Audited = Audited()) -> dict[str, Any]:  # noqa: B008  immutable
-    """Return the values of a change as they may be recorded, by name: `None` is left out, a URL becomes its origin, a
-    long text its beginning, a list loses its repeats or is counted (`COUNTED`). A field that is neither in `RECORDED`
-    nor recorded by the operation, or that the operation withholds, becomes `WITHHELD`.
+    """Return the values of a change as they may be recorded, by name: a URL becomes its origin, a long text its
+    beginning, a list loses its repeats or is counted (`COUNTED`). A field that is neither in `RECORDED` nor recorded by
+    the operation, or that the operation withholds, becomes `WITHHELD`; `None`, which removes something, stays.
     """
-    recorded = (RECORDED | how.records) - how.withholds
+    recorded = ((RECORDED | how.records) - how.withholds) | {"url"}
     return {
-        name: _written(name, value) if name == "url" or name in recorded else WITHHELD
-        for name, value in values.items()
-        if value is not None
+        name: _written(name, value) if name in recorded or value is None else WITHHELD for name, value in values.items()
     }
 
 
 def _written(name: str, value: Any) -> Any:
-    if name == "url":
+    if name == "url" and value is not None:
         return without_path(value)
     if name in COUNTED and isinstance(value, list | tuple):
         return len(value)  # pyright: ignore[reportUnknownArgumentType]  of anything

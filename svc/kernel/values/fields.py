@@ -112,11 +112,18 @@ A_REVIEW_ID = "rev_0qppzPLvL54VURDkQrfS"
 CreatedAt = Annotated[Timestamp, about("When it was made.")]
 
 
-Count = Annotated[int, Meta(ge=1)]
+# Each has an upper bound: a larger value would be accepted, and fail where it meets 64 bits or a date.
+Count = Annotated[int, Meta(ge=1, le=1_000_000_000)]
 Port = Annotated[int, Meta(ge=1, le=65535)]
-Natural = Annotated[int, Meta(ge=0)]
+Natural = Annotated[int, Meta(ge=0, le=1_000_000_000)]
 Share = Annotated[float, Meta(gt=0, le=1)]
-Seconds = Annotated[float, Meta(gt=0)]
+Seconds = Annotated[float, Meta(ge=0.1, le=31_536_000)]
+Days = Annotated[int, Meta(ge=1, le=36_500)]
+Gib = Annotated[float, Meta(ge=0, le=131_072)]
+Text = Annotated[str, Meta(min_length=1)]
+NO_NEWLINE = r"(?!\n)"
+"""At the end of a pattern: `$` alone would allow a line break after it."""
+HostName = Annotated[str, Meta(pattern=r"^[^\s:/]+$(?!\n)")]
 Digest = Annotated[str, Meta(pattern=r"^[0-9a-fA-F]{64}$(?!\n)")]
 AppleApp = Annotated[str, Meta(pattern=r"^[0-9A-Z]{10}[.][0-9A-Za-z._-]{1,155}$(?!\n)")]
 PublicUrl = Annotated[str, Meta(pattern=r"^https?://[0-9A-Za-z.:\[\]-]+(/[0-9A-Za-z._~/-]*)?$(?!\n)", max_length=200)]

@@ -129,6 +129,12 @@ class Reader(Protocol):
         """Return the bytes that a table takes, as far as the engine knows."""
         ...
 
+    def evaluate(self, read: Callable[[Reader], T], /) -> T:
+        """Return the result of a pure function of this state; of a writer, earlier writes included. In a database a row
+        is a round trip: there the function runs again, over the rows that it asked for. Raises what it raises.
+        """
+        ...
+
     def close(self) -> None:
         """Release the state, so that its pages can be reused. Nothing may be read afterwards."""
         ...
@@ -149,6 +155,10 @@ class Writer(Reader, Protocol):
         """Delete a row; return whether it existed. Raises `StoreFullError` as well: a delete takes pages before it
         frees any.
         """
+        ...
+
+    def delete_many(self, table: str, keys: Sequence[bytes], /) -> None:
+        """Delete rows of one table that exist, as `delete` does. Raises `StoreFullError` as well."""
         ...
 
     def clear(self, table: str, /) -> None:

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from svc.kernel.store.engine import KeyRange, Reader
 from svc.kernel.store.schema.operation_log import Changes
+
+T = TypeVar("T")
 
 Raw = bytes | None
 """The bytes under a key; `None` = no row."""
@@ -69,6 +71,10 @@ class Overlay:
         """See `Reader.size`: of the state below, and never compared with another."""
         return self.below.size(table)
 
+    def evaluate(self, read: Callable[[Reader], T], /) -> T:
+        """See `Reader.evaluate`: what is below may be evaluated itself."""
+        return read(self)
+
     def close(self) -> None:
         """See `Reader.close`. The state below belongs to another."""
 
@@ -87,6 +93,11 @@ class Overlay:
         if found:
             self._set(table, key, None)
         return found
+
+    def delete_many(self, table: str, keys: Sequence[bytes], /) -> None:
+        """See `Writer.delete_many`."""
+        for key in keys:
+            self._set(table, key, None)
 
     def clear(self, table: str, /) -> None:
         """See `Writer.clear`; reads every key of the table."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
@@ -23,6 +23,7 @@ from svc.kernel.store.opening import open_store
 from svc.kernel.store.postgresql import statements
 from svc.kernel.store.postgresql.connection.errors import ConnectionLostError, DatabaseError, SqlError
 from svc.kernel.store.postgresql.connection.url import StoreUrl
+from svc.kernel.store.postgresql.connection.wire import Result, Statement, Wire
 from svc.kernel.store.postgresql.engine import HELD_ROWS, PostgresqlEngine
 from svc.kernel.store.schema.codec import Key, Opaque
 from svc.kernel.store.schema.key_parts import DIGEST_16, U32
@@ -148,6 +149,28 @@ def test_rows_of_many_sizes_are_read_in_pages_of_bounded_size(engine: Postgresql
     with closing(engine.read()) as reader:
         assert dict(reader.range(KeyRange("visitors"))) == rows
         assert list(reader.range(KeyRange("visitors", reverse=True))) == sorted(rows.items(), reverse=True)
+
+
+def test_a_change_of_many_rows_by_a_command_takes_few_round_trips(url: StoreUrl, monkeypatch: pytest.MonkeyPatch):
+    """It holds the fences of all organizations meanwhile."""
+    exchange_now, trips = Wire.exchange_now, list[int]()
+
+    def counted(wire: Wire, asked: Sequence[Statement]) -> list[Result]:
+        trips.append(len(asked))
+        return exchange_now(wire, asked)
+
+    def pay_out(transaction: Transaction) -> int:
+        named = [transaction.get(BALANCES, number) or 0 for number in range(1, 200)]
+        paid = sum(transaction.get(BALANCES, other) or 0 for other in named)
+        return paid + sum(transaction.delete(BALANCES, number) for number in range(1, 100))
+
+    with closing(open_store(url, inline)) as store:
+        store.write_one_now(lambda transaction: [transaction.put(BALANCES, (one,), 200 + one) for one in range(1, 500)])
+        monkeypatch.setattr(Wire, "exchange_now", counted)
+        assert store.write_one_now(pay_out) == sum(range(401, 600)) + 99
+        assert len(trips) < 10, trips
+        with store.read() as snapshot:
+            assert len(list(snapshot.scan_keys(BALANCES, ()))) == 400
 
 
 def test_a_full_disk_stores_nothing_and_is_reported(engine: PostgresqlEngine, cluster: Cluster, database: str):

@@ -13,15 +13,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from svc.kernel.store.engine import KeyRange
+from svc.kernel.store.engine import KeyRange, Reader
 from svc.kernel.store.overlay import Raw, RowKey
 from svc.kernel.store.postgresql import statements
 from svc.kernel.store.postgresql.connection.values import byteas, int4, int8, integer, xids
 from svc.kernel.store.postgresql.connection.wire import Result, Statement
 from svc.kernel.store.postgresql.statements import key_columns, organization_of, split_by_organization
 from svc.kernel.store.schema.table import installed
+
+T = TypeVar("T")
 
 FIRST_PAGE = 64
 """Rows of a range that are fetched at first; `GROWTH` times as many when that was not enough."""
@@ -134,6 +136,10 @@ class Rows:
     def size(self, table: str, /) -> int:
         """See `Reader.size`."""
         return self._number("size", table)
+
+    def evaluate(self, read: Callable[[Reader], T], /) -> T:
+        """See `Reader.evaluate`: whoever runs over these rows runs again already."""
+        return read(self)
 
     def close(self) -> None:
         """See `Reader.close`."""

@@ -105,6 +105,11 @@ class Reader(Protocol):
         """
         ...
 
+    @property
+    def is_missing(self) -> bool:
+        """Whether something was asked for that was not fetched yet: what is read is a guess, and is read again."""
+        ...
+
     def get(self, table: str, key: bytes, /) -> bytes | None:
         """Return the value under a key, without verifying it; `None` if there is none."""
         ...

@@ -42,6 +42,11 @@ class Overlay:
         """See `Reader.commit`: that of the state below."""
         return self.below.commit
 
+    @property
+    def is_missing(self) -> bool:
+        """See `Reader.is_missing`."""
+        return self.below.is_missing
+
     def get(self, table: str, key: bytes, /) -> Raw:
         """See `Reader.get`."""
         own = self.changes.get(table)

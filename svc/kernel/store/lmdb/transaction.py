@@ -48,6 +48,8 @@ class LmdbReader:
         self._tables = tables
         self._check_row = check_row
 
+    is_missing = False
+
     @property
     def commit(self) -> int:
         """See `Reader.commit`: LMDB's transaction number."""

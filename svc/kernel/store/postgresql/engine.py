@@ -267,6 +267,8 @@ class PostgresqlReader:
         self._ended = ended
         self._commit: int | None = None
 
+    is_missing = False
+
     @property
     def commit(self) -> int:
         """See `Reader.commit`: how many fences commits have taken."""

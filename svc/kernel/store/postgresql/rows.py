@@ -146,7 +146,7 @@ class Rows:
 
     @property
     def is_missing(self) -> bool:
-        """Whether a row was asked for that was not fetched."""
+        """See `Reader.is_missing`."""
         return self._missing > 0
 
     def begin_reading(self) -> set[RowKey] | None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -18,6 +19,7 @@ from svc.kernel.config import Config
 from svc.kernel.store.directory import Opened, open_directory, refuse_without_data
 from svc.kernel.store.postgresql.connection.url import StoreUrl, StoreUrlError, store_url
 from svc.kernel.store.reading import ReadOnlyStore, read_only, read_only_database
+from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.store.store import ReadTransaction
 from svc.kernel.tenants import queries as lookups
 from svc.kernel.tenants.organization import Organization
@@ -117,11 +119,15 @@ def read_through(store: Readable, scan: Scan[P, R], start: P) -> Iterator[tuple[
     """Yield what a scan finds, to its end; each part is read in a state of its own, so that no old one is held."""
     while True:
         with store.read() as snapshot:
-            found = list(islice(scan(snapshot, start, MAX_AT_ONCE), MAX_AT_ONCE))
+            found = snapshot.evaluate(partial(_scanned, scan, start))
         yield from found
         if len(found) < MAX_AT_ONCE:
             return
         start = found[-1][0]
+
+
+def _scanned(scan: Scan[P, R], start: P, snapshot: Snapshot) -> list[tuple[P, R]]:
+    return list(islice(scan(snapshot, start, MAX_AT_ONCE), MAX_AT_ONCE))
 
 
 def known_organization(

@@ -124,7 +124,7 @@ class _OperatorStore:
 
     async def query(self, read: Callable[[Snapshot], T], *, recent: bool = False) -> T:  # noqa: ARG002  as of `Store`
         with self._operation.store.read() as snapshot:
-            return read(snapshot)
+            return snapshot.evaluate(read)
 
     async def write_one(self, job: Callable[[Transaction], T], _: int, *, may_use_reserve: bool = False) -> T:
         """Commit with the reserve, as all changes of an operator. `change` has added the audit record to the job."""

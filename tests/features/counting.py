@@ -57,6 +57,9 @@ class _Reader:
         if not table.startswith("webhook"):
             self._rows[table] += rows
 
+    def evaluate(self, read: Callable[[Any], T]) -> T:
+        return read(self)
+
     def get(self, table: str, key: bytes) -> bytes | None:
         self._note(table, 1)
         return self._inner.get(table, key)
@@ -87,3 +90,7 @@ class _Writer(_Reader):
     def delete(self, table: str, key: bytes) -> bool:
         self._written[table] += 1
         return self._inner.delete(table, key)
+
+    def delete_many(self, table: str, keys: Sequence[bytes]) -> None:
+        self._written[table] += len(keys)
+        self._inner.delete_many(table, keys)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 from urllib.parse import quote
+from uuid import UUID
 
 import pytest
 
 from svc.features.accounts import console_routes as subjects
 from svc.features.accounts import link_routes as links
+from svc.features.accounts.queries import NEWEST, Sought, SubjectScan
+from svc.kernel.store.schema.table import Table
+from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.work import slices
 from tests.spec.console import NOBODY, UNKNOWN, Console
 from tests.spec.responses import HEADLESS, TOO_LITTLE, act, assert_error, assert_invalid
@@ -55,6 +59,23 @@ async def test_visitors_are_listed_with_their_counts_and_last_event(live: Live, 
     assert row["last_event"]["visitor_id"] == farm
     assert "looked_at" not in seen
     assert family in ids
+
+
+async def test_an_account_is_listed_at_its_last_event_though_that_was_fetched_last(live: Live, public: str):
+    """A database runs a scan over missing rows first: whom it saw there, it has not looked at yet."""
+    (older, newer) = [(await came(live, public, "acc", 1))["request_id"] for _ in range(2)]
+    sought = Sought("account", live.organization.number, "live", live.clock.now_ms, 0)
+    scan = SubjectScan(sought, is_first=True)
+
+    class Fetched(Snapshot):
+        def get(self, table: Table[Any], *key: Any) -> Any:
+            return None if key[-1] == UUID(newer).bytes else super().get(table, *key)
+
+    with live.found.store.read() as snapshot:
+        guessed = [each for _, each in scan(Fetched(snapshot.reader), NEWEST, 10) if each is not None]
+        seen = [each for _, each in scan(snapshot, NEWEST, 10) if each is not None]
+    assert [str(each.last.request_id) for each in guessed] == [older]
+    assert [str(each.last.request_id) for each in seen] == [newer]
 
 
 @pytest.mark.every_case

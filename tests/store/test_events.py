@@ -14,15 +14,18 @@ import pytest
 
 from svc.features.checks.invariants import violations
 from svc.features.organizations.jobs import create_organization
-from svc.identify.events.listing import KINDS, LEVELS, Listing
+from svc.identify.events.listing import EVERYTHING, KINDS, LEVELS, Listing, Position
 from svc.identify.index.digests import digests
+from svc.identify.index.queries import Scope
 from svc.identify.model import EventSignal, Verdict
-from svc.identify.queries.events import event_by_request, put_event
+from svc.identify.queries.events import EventPosition, event_by_request, put_event, read_all
 from svc.identify.recording.visitors import counted
 from svc.identify.records import RETENTION_MS, DeferredReport, Document, Event, WeightsSnapshot
 from svc.identify.tables import DEFERRED_REPORTS, DOCUMENTS, EVENT_TAIL, EVENTS, WEIGHTS_SNAPSHOTS
 from svc.kernel.store.directory import open_directory
-from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.postgresql.connection.wire import Result
+from svc.kernel.store.postgresql.rows import Rows
+from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.store import Store
 from svc.kernel.tenants.jobs import keep
 from svc.kernel.values.fields import ENVIRONMENTS
@@ -135,6 +138,24 @@ GIVEN = event(
     ip_address="81.2.69.160", country_code="GB", visitor_kind="human", signals=fired("headless", "automation"),
 )  # fmt: skip
 KEY = (1, 1, EPOCH_MS, uuid(7).bytes)
+
+
+def test_the_index_is_asked_for_an_event_that_is_gone_and_not_for_one_that_was_not_fetched_yet():
+    """A database runs a read over missing rows first: to guess why they are missing cost most of a list."""
+    rows, at = Rows(), EPOCH_MS
+    place = EventPosition(Scope(1, 0), Position(at, UUID(int=7).bytes))
+    asks: list[Callable[[], object]] = [
+        lambda: read_all(Snapshot(rows), [place, place], EVERYTHING),
+        lambda: event_by_request(Snapshot(rows), 1, "production", UUID(int=7), at, at),
+    ]
+    for ask in asks:
+        rows = Rows()
+        ask()
+        (asked,) = rows.fetches()
+        assert b'svc."events"' in asked.sql
+        rows.take([Result([], 0)])
+        ask()
+        assert any(b"event_tail" in asked.sql for asked in rows.fetches())
 
 
 def test_the_bytes_of_the_index_are_pinned():

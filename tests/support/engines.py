@@ -63,6 +63,9 @@ class _WatchedWriter:
     def delete(self, table: str, key: bytes) -> bool:
         return self._note("delete", table, key, b"") and self._inner.delete(table, key)
 
+    def delete_many(self, table: str, keys: Sequence[bytes]) -> None:
+        self._inner.delete_many(table, [key for key in keys if self._note("delete", table, key, b"")])
+
     def put_many(self, table: str, rows: Sequence[tuple[bytes, bytes]]) -> None:
         self._inner.put_many(table, [row for row in rows if self._note("put", table, *row)])
 

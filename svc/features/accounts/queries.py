@@ -148,12 +148,19 @@ class SubjectScan:
         self._looks = Looks[Position, tuple[EventPosition, bool]](lambda row: row[0].position)
         self._looked_at: dict[str, Position] = {}
         """Whom it has looked at already, and at which event."""
+        self._begun: Position | None = None
+        self._added: list[str] = []
+        """Whom the last call has added, which began there: a store may make it again, over rows that were missing."""
 
     def __call__(self, snapshot: Snapshot, beyond: Position, count: int) -> Iterator[tuple[Position, Sighted | None]]:
         """Yield those of `count` events below `beyond`, each with its position; `None` = the event shows nobody new.
         Raises `CorruptionError` as `identify.queries.events.read` does.
         """
         sought, oldest = self._sought, (max(self._sought.oldest_ms, 0), bytes(16))
+        if beyond == self._begun:
+            for subject_id in self._added:
+                del self._looked_at[subject_id]
+        self._begun, self._added = beyond, []
 
         def look(beyond: Position, limit: int) -> tuple[list[tuple[EventPosition, bool]], Position | None]:
             places, resume = newest(snapshot, sought.scopes, self._asked, oldest, beyond, limit)
@@ -161,7 +168,7 @@ class SubjectScan:
             return [(place, place in named) for place in places], None if resume is None else resume.after
 
         # One by one: the caller may stop at any of them, and begin again there.
-        for position, found in self._looks.scan(look, beyond, count):
+        for position, found in self._looks.scan(look, beyond, count, lambda: snapshot.is_missing):
             match = events.read_one(snapshot, found[0], EVERYTHING) if found is not None and found[1] else None
             yield position, None if match is None else self._shown(snapshot, match, position)
 
@@ -171,8 +178,10 @@ class SubjectScan:
         subject_id = sought.id_in(match.event)
         if subject_id is None or not subject_id.startswith(sought.prefix) or not sought.is_meant(match.event):
             return None
-        if self._looked_at.setdefault(subject_id, here) != here:
+        if subject_id in self._looked_at:
             return None
+        self._looked_at[subject_id] = here
+        self._added.append(subject_id)
         found = sighted(snapshot, sought, match, subject_id)
         if found is None or not _counts_enough(sought, found.row, sought.now_ms // 1000):
             return None

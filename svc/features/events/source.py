@@ -19,10 +19,19 @@ from svc.features.feed.feed import refused_filters
 from svc.identify.events.listing import EVERYTHING, FILTERS, KINDS, LEVELS, Filters, Listing, Position
 from svc.identify.matching import Visitor
 from svc.identify.model import LABELS, RULE_ACTIONS
-from svc.identify.queries.events import EventMatch, EventScan, UnreadableEvent, positions, read_all, scan_counts
+from svc.identify.queries.events import (
+    EventMatch,
+    EventPosition,
+    EventScan,
+    UnreadableEvent,
+    positions,
+    read_all,
+    scan_counts,
+)
 from svc.identify.queries.visitors import Activity, counted_from_ms, scan_activities, sum_of
 from svc.identify.scoring.signals import CATALOG, GROUPS
 from svc.kernel.net.addresses import parse_ip
+from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.fields import ENVIRONMENTS, Environment
 from svc.kernel.values.ids import end_of_now, is_visitor_id
 from svc.world import World
@@ -256,18 +265,36 @@ def oldest_first(
         end = min(start + stretch, wanted.until_ms)
         listing = Listing(start, end, wanted.filters, limit=EVENTS_A_READ)
         with store.read() as snapshot:
-            found = positions(snapshot, number, wanted.environment, listing)
-            if found.resume is not None and end - start > 1:
+            rows = snapshot.evaluate(partial(_places, number=number, environment=wanted.environment, listing=listing))
+            if rows is None:
                 stretch = (end - start) // 2
                 continue
-            rows = found.rows
-            while found.resume is not None:  # more than a page in a single millisecond
-                found = positions(snapshot, number, wanted.environment, listing._replace(after=found.resume.after))
-                rows += found.rows
-            events = read_events(snapshot, rows[::-1], wanted.filters)
+            events = snapshot.evaluate(partial(_read, read_events, rows[::-1], wanted.filters))
         yield Stretch(end, events)
         start = end
         if not rows:
             stretch *= 4
         elif len(rows) < EVENTS_A_READ // 4:
             stretch *= 2
+
+
+def _places(
+    snapshot: Snapshot, *, number: int, environment: Environment, listing: Listing
+) -> list[EventPosition] | None:
+    """Return where all events of a listing are, newest first; `None` where they are too many for one page and their
+    time can be cut.
+    """
+    found = positions(snapshot, number, environment, listing)
+    if found.resume is not None and listing.to_ms - listing.from_ms > 1:
+        return None
+    rows = found.rows
+    while found.resume is not None:  # more than a page in a single millisecond
+        found = positions(snapshot, number, environment, listing._replace(after=found.resume.after))
+        rows += found.rows
+    return rows
+
+
+def _read(
+    read_events: Callable[..., list[Any]], rows: list[EventPosition], filters: Filters, snapshot: Snapshot
+) -> list[Any]:
+    return read_events(snapshot, rows, filters)

@@ -236,7 +236,7 @@ class EventScan:
             left = listing._replace(limit=limit, after=resume.after, offset=resume.offset)
             return positions(snapshot, number, self._environments[0], left, KEYS_OF_A_LOOK)
 
-        return self._looks.scan(look, resume, count)
+        return self._looks.scan(look, resume, count, lambda: snapshot.is_missing)
 
     def events(self, snapshot: Snapshot, resume: Resume, count: int) -> Rows[Resume, EventMatch | UnreadableEvent]:
         """Yield the same as `positions`, but the events, as `read_all` does; `None` for those that it leaves out."""
@@ -321,7 +321,8 @@ def _row(snapshot: Snapshot, place: EventPosition, filters: Filters) -> EventMat
     except CorruptionError as error:
         return UnreadableEvent(request_id, error)
     if event is None:
-        return UnreadableEvent(request_id, _misplaced(place)) if is_indexed(snapshot, *place) else None
+        is_lost = not snapshot.is_missing and is_indexed(snapshot, *place)
+        return UnreadableEvent(request_id, _misplaced(place)) if is_lost else None
     if not _is_at(place, event):
         return UnreadableEvent(request_id, _misplaced(place))
     return EventMatch(request_id, event) if filters is EVERYTHING or filters.matches(event) else None
@@ -379,7 +380,7 @@ def refuse_hidden(snapshot: Snapshot, number: int, request_id: UUID, now_ms: int
     it then (decisions 17.5). Events older than `retention_ms` are not checked.
     """
     at_ms, raw_id = made_at_ms(request_id.bytes), request_id.bytes
-    if at_ms < now_ms - retention_ms:
+    if at_ms < now_ms - retention_ms or snapshot.is_missing:
         return
     for environment_index in range(len(ENVIRONMENTS)):
         if is_indexed(snapshot, Scope(number, environment_index), (at_ms, raw_id)):

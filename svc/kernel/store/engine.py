@@ -105,6 +105,11 @@ class Reader(Protocol):
         """
         ...
 
+    @property
+    def is_missing(self) -> bool:
+        """Whether something was asked for that was not fetched yet: what is read is a guess, and is read again."""
+        ...
+
     def get(self, table: str, key: bytes, /) -> bytes | None:
         """Return the value under a key, without verifying it; `None` if there is none."""
         ...
@@ -129,6 +134,12 @@ class Reader(Protocol):
         """Return the bytes that a table takes, as far as the engine knows."""
         ...
 
+    def evaluate(self, read: Callable[[Reader], T], /) -> T:
+        """Return the result of a pure function of this state; of a writer, earlier writes included. In a database a row
+        is a round trip: there the function runs again, over the rows that it asked for. Raises what it raises.
+        """
+        ...
+
     def close(self) -> None:
         """Release the state, so that its pages can be reused. Nothing may be read afterwards."""
         ...
@@ -149,6 +160,10 @@ class Writer(Reader, Protocol):
         """Delete a row; return whether it existed. Raises `StoreFullError` as well: a delete takes pages before it
         frees any.
         """
+        ...
+
+    def delete_many(self, table: str, keys: Sequence[bytes], /) -> None:
+        """Delete rows of one table that exist, as `delete` does. Raises `StoreFullError` as well."""
         ...
 
     def clear(self, table: str, /) -> None:

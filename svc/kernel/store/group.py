@@ -123,14 +123,14 @@ class Group(Generic[T]):
         self._settled = Settled(outcomes, state.changes, ())
         return self._settled
 
-    def settle(self, writer: Writer) -> Settled[T]:
-        """Run the second phase: return the outcomes and changes that hold for the state of `writer`, running again jobs
+    def settle(self, reader: Reader) -> Settled[T]:
+        """Run the second phase: return the outcomes and changes that hold for the state of `reader`, running again jobs
         whose reads differ, or all jobs if `run` was not called. Nothing is written yet. Raises `EngineError` and
         `CorruptPageError`.
         """
-        if self._commit == writer.commit:
+        if self._commit == reader.commit:
             return self._settled
-        state = Overlay(writer)
+        state = Overlay(reader)
         outcomes: list[T | Exception] = []
         repeated: list[int] = []
         for index, job in enumerate(self._jobs):
@@ -155,9 +155,8 @@ def write_changes(writer: Writer, changes: Changes) -> None:
             writer.put_many(table, [(key, raw) for key, raw in in_order if raw is not None])
         else:
             writer.put_many(table, in_order)  # pyright: ignore[reportArgumentType]  none of them is None
-        for key, raw in in_order:
-            if raw is None:
-                writer.delete(table, key)
+        if deleted := [key for key, raw in in_order if raw is None]:
+            writer.delete_many(table, deleted)
 
 
 def _outcome(call: Callable[[], V]) -> V | Exception:

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from svc.kernel.store.engine import KeyRange, Reader
 from svc.kernel.store.schema.operation_log import Changes
+
+T = TypeVar("T")
 
 Raw = bytes | None
 """The bytes under a key; `None` = no row."""
@@ -39,6 +41,11 @@ class Overlay:
     def commit(self) -> int:
         """See `Reader.commit`: that of the state below."""
         return self.below.commit
+
+    @property
+    def is_missing(self) -> bool:
+        """See `Reader.is_missing`."""
+        return self.below.is_missing
 
     def get(self, table: str, key: bytes, /) -> Raw:
         """See `Reader.get`."""
@@ -69,6 +76,10 @@ class Overlay:
         """See `Reader.size`: of the state below, and never compared with another."""
         return self.below.size(table)
 
+    def evaluate(self, read: Callable[[Reader], T], /) -> T:
+        """See `Reader.evaluate`: what is below may be evaluated itself."""
+        return read(self)
+
     def close(self) -> None:
         """See `Reader.close`. The state below belongs to another."""
 
@@ -87,6 +98,11 @@ class Overlay:
         if found:
             self._set(table, key, None)
         return found
+
+    def delete_many(self, table: str, keys: Sequence[bytes], /) -> None:
+        """See `Writer.delete_many`."""
+        for key in keys:
+            self._set(table, key, None)
 
     def clear(self, table: str, /) -> None:
         """See `Writer.clear`; reads every key of the table."""

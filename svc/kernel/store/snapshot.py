@@ -28,6 +28,11 @@ class Snapshot:
     def __init__(self, reader: Reader) -> None:
         self.reader = reader
 
+    @property
+    def is_missing(self) -> bool:
+        """Whether what was read is a guess: see `Reader.is_missing`."""
+        return self.reader.is_missing
+
     def get(self, table: Table[V], *key: Any) -> V | None:
         """Return the value under a key, given part by part; `None` if there is none. Raises `codec.CorruptionError`."""
         packed = table.key.pack(*key)
@@ -131,6 +136,10 @@ class Snapshot:
     def size(self, table: Table[Any]) -> int:
         """Return the bytes that a table takes in the file: with LMDB, those of its pages."""
         return self.reader.size(table.name)
+
+    def evaluate(self, read: Callable[[Snapshot], T]) -> T:
+        """Return the result of a pure function of this state, as `Reader.evaluate` does."""
+        return self.reader.evaluate(lambda reader: read(Snapshot(reader)))
 
     def with_progress(self, steps: Steps) -> Snapshot:
         """Return the same state as a snapshot that reports to `steps` how many rows its scans have read,

@@ -227,7 +227,7 @@ class Store(ABC):
         return settled
 
     def _settle(self, group: Group[T], writer: Writer) -> Settled[T]:
-        settled = group.settle(writer)
+        settled = writer.evaluate(group.settle)
         write_changes(writer, settled.changes)
         whole = Transaction(writer)
         if operations.recorded(whole) is not None:

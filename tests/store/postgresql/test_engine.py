@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import msgspec
 import pytest
 
+from svc.command.data_directory import read_through
 from svc.features.lists.jobs import NewEntry, add_entries
 from svc.features.lists.lists import first_list_id
 from svc.features.lists.queries import AskedLists
@@ -23,11 +24,13 @@ from svc.kernel.store.opening import open_store
 from svc.kernel.store.postgresql import statements
 from svc.kernel.store.postgresql.connection.errors import ConnectionLostError, DatabaseError, SqlError
 from svc.kernel.store.postgresql.connection.url import StoreUrl
+from svc.kernel.store.postgresql.connection.wire import Result, Statement, Wire
 from svc.kernel.store.postgresql.engine import HELD_ROWS, PostgresqlEngine
 from svc.kernel.store.schema.codec import Key, Opaque
 from svc.kernel.store.schema.key_parts import DIGEST_16, U32
 from svc.kernel.store.schema.table import FOR_EVER, NOT_PERSONAL, Table
-from svc.kernel.store.snapshot import Transaction
+from svc.kernel.store.snapshot import Snapshot, Transaction
+from svc.kernel.store.store import Store
 from svc.kernel.store.tables import META
 from svc.kernel.tenants.queries import organization
 from svc.kernel.tenants.tables import BALANCES, ORGANIZATIONS
@@ -148,6 +151,52 @@ def test_rows_of_many_sizes_are_read_in_pages_of_bounded_size(engine: Postgresql
     with closing(engine.read()) as reader:
         assert dict(reader.range(KeyRange("visitors"))) == rows
         assert list(reader.range(KeyRange("visitors", reverse=True))) == sorted(rows.items(), reverse=True)
+
+
+@pytest.fixture
+def trips(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The numbers of statements of each round trip of commands from now on."""
+    exchange_now, trips = Wire.exchange_now, list[int]()
+
+    def counted(wire: Wire, asked: Sequence[Statement]) -> list[Result]:
+        trips.append(len(asked))
+        return exchange_now(wire, asked)
+
+    monkeypatch.setattr(Wire, "exchange_now", counted)
+    return trips
+
+
+@pytest.fixture
+def paid(url: StoreUrl) -> Iterator[Store]:
+    with closing(open_store(url, inline)) as store:
+        store.write_one_now(lambda transaction: [transaction.put(BALANCES, (one,), 200 + one) for one in range(1, 500)])
+        yield store
+
+
+def test_a_change_of_many_rows_by_a_command_takes_few_round_trips(paid: Store, trips: list[int]):
+    """It holds the fences of all organizations meanwhile."""
+
+    def pay_out(transaction: Transaction) -> int:
+        named = [transaction.get(BALANCES, number) or 0 for number in range(1, 200)]
+        paid = sum(transaction.get(BALANCES, other) or 0 for other in named)
+        return paid + sum(transaction.delete(BALANCES, number) for number in range(1, 100))
+
+    trips.clear()
+    assert paid.write_one_now(pay_out) == sum(range(401, 600)) + 99
+    assert len(trips) < 10, trips
+    with paid.read() as snapshot:
+        assert len(list(snapshot.scan_keys(BALANCES, ()))) == 400
+
+
+def test_a_command_reads_the_rows_of_a_scan_together(paid: Store, trips: list[int]):
+    def scan(snapshot: Snapshot, behind: int, count: int) -> Iterator[tuple[int, int]]:
+        for number in range(behind + 1, min(behind + 1 + count, 500)):
+            yield number, snapshot.get(BALANCES, snapshot.get(BALANCES, number) or 0) or 0
+
+    trips.clear()
+    found = dict(read_through(paid, scan, 0))
+    assert found == {number: 400 + number if number < 300 else 0 for number in range(1, 500)}
+    assert len(trips) < 50, len(trips)
 
 
 def test_a_full_disk_stores_nothing_and_is_reported(engine: PostgresqlEngine, cluster: Cluster, database: str):

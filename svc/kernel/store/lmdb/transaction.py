@@ -7,15 +7,17 @@ places: a corrupt key leads astray only searches that end beside it. So a range 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Never
+from typing import Any, Never, TypeVar
 
 import lmdb
 
-from svc.kernel.store.engine import CheckRow, EngineError, KeyRange
+from svc.kernel.store.engine import CheckRow, EngineError, KeyRange, Reader
 from svc.kernel.store.lmdb.environment import write_failure
 from svc.kernel.store.schema.codec import CorruptionError, CorruptPageError
+
+T = TypeVar("T")
 
 _CORRUPT_PAGE = (lmdb.CorruptedError, lmdb.PageNotFoundError, lmdb.BadTxnError)
 """The last one: LMDB refuses everything in a transaction that has read such a page."""
@@ -45,6 +47,8 @@ class LmdbReader:
         self._handle = handle
         self._tables = tables
         self._check_row = check_row
+
+    is_missing = False
 
     @property
     def commit(self) -> int:
@@ -170,6 +174,10 @@ class LmdbReader:
         except lmdb.Error as error:
             raise _read_failure(error) from error
 
+    def evaluate(self, read: Callable[[Reader], T], /) -> T:
+        """See `Reader.evaluate`: it runs once."""
+        return read(self)
+
     def close(self) -> None:
         """End the transaction; its pages may be used again. Values that were read stay valid, they are copies.
 
@@ -241,6 +249,11 @@ class LmdbWriter(LmdbReader):
             return self._handle.delete(key, db=self._tables[table])
         except lmdb.Error as error:
             raise self._failure(error) from error
+
+    def delete_many(self, table: str, keys: Sequence[bytes], /) -> None:
+        """See `Writer.delete_many`."""
+        for key in keys:
+            self.delete(table, key)
 
     def clear(self, table: str, /) -> None:
         """See `Writer.clear`. The table stays open; its pages are freed without reading its rows."""

@@ -22,6 +22,7 @@ from svc.kernel.store.engine import (
     EngineError,
     KeyRange,
     MissingTableError,
+    Reader,
     Space,
     StoreFullError,
     Writer,
@@ -31,7 +32,7 @@ from svc.kernel.store.postgresql.connection.errors import DISK_FULL, ConnectionL
 from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.postgresql.connection.values import TRUE, byteas, int4, integer
 from svc.kernel.store.postgresql.connection.wire import Result, Statement, Timeouts, Wire
-from svc.kernel.store.postgresql.rows import page_of
+from svc.kernel.store.postgresql.rows import Rows, TooMuchMissingError, page_of
 from svc.kernel.store.steps import QUIET, Steps
 
 T = TypeVar("T")
@@ -266,6 +267,8 @@ class PostgresqlReader:
         self._ended = ended
         self._commit: int | None = None
 
+    is_missing = False
+
     @property
     def commit(self) -> int:
         """See `Reader.commit`: how many fences commits have taken."""
@@ -319,6 +322,23 @@ class PostgresqlReader:
         self._known(table)
         return self._number(statements.size(table))
 
+    def evaluate(self, read: Callable[[Reader], T], /) -> T:
+        """See `Reader.evaluate`: one round trip for all that the function asks for in one run."""
+        rows = Rows()
+        while True:
+            rows.commit = self.commit
+            try:
+                found = read(rows)
+            except TooMuchMissingError:
+                pass
+            except Exception:
+                if not rows.is_missing:  # else it is due to rows that were taken as absent
+                    raise
+            else:
+                if not rows.is_missing:
+                    return found
+            rows.take(self._asked(rows.fetches()))
+
     def close(self) -> None:
         """See `Reader.close`. Its transaction is undone, and its connection serves the next reader or writer."""
         self._ended(self._wire)
@@ -364,10 +384,18 @@ class PostgresqlWriter(PostgresqlReader):
 
     def delete(self, table: str, key: bytes, /) -> bool:
         """See `Writer.delete`: one round trip."""
+        return self._deleted(table, [key]) > 0
+
+    def delete_many(self, table: str, keys: Sequence[bytes], /) -> None:
+        """See `Writer.delete_many`: one round trip."""
+        self._deleted(table, keys)
+
+    def _deleted(self, table: str, keys: Sequence[bytes]) -> int:
         self._known(table)
-        organization = int4(statements.organization_of(table, key))
-        deleted = self._sent([Statement(statements.delete(table), (organization, byteas([key])))])[0].changed > 0
-        self._changed |= deleted
+        own = _by_organization(table, keys).items()
+        sent = [Statement(statements.delete(table), (int4(organization), byteas(some))) for organization, some in own]
+        deleted = sum(result.changed for result in self._sent(sent))
+        self._changed |= deleted > 0
         return deleted
 
     def clear(self, table: str, /) -> None:

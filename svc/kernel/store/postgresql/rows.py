@@ -13,15 +13,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from svc.kernel.store.engine import KeyRange
+from svc.kernel.store.engine import KeyRange, Reader
 from svc.kernel.store.overlay import Raw, RowKey
 from svc.kernel.store.postgresql import statements
 from svc.kernel.store.postgresql.connection.values import byteas, int4, int8, integer, xids
 from svc.kernel.store.postgresql.connection.wire import Result, Statement
 from svc.kernel.store.postgresql.statements import key_columns, organization_of, split_by_organization
 from svc.kernel.store.schema.table import installed
+
+T = TypeVar("T")
 
 FIRST_PAGE = 64
 """Rows of a range that are fetched at first; `GROWTH` times as many when that was not enough."""
@@ -135,12 +137,16 @@ class Rows:
         """See `Reader.size`."""
         return self._number("size", table)
 
+    def evaluate(self, read: Callable[[Reader], T], /) -> T:
+        """See `Reader.evaluate`: whoever runs over these rows runs again already."""
+        return read(self)
+
     def close(self) -> None:
         """See `Reader.close`."""
 
     @property
     def is_missing(self) -> bool:
-        """Whether a row was asked for that was not fetched."""
+        """See `Reader.is_missing`."""
         return self._missing > 0
 
     def begin_reading(self) -> set[RowKey] | None:

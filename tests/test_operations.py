@@ -183,9 +183,11 @@ def test_the_first_dashboard_begins_with_rate_errors_and_duration():
 
 
 @pytest.mark.parametrize("name", DASHBOARDS)
-def test_no_panels_of_a_dashboard_overlap(name: str):
+def test_no_panels_of_a_dashboard_and_no_queries_of_a_panel_take_the_place_of_others(name: str):
     dashboard = DASHBOARDS[name]
     assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"])
+    for panel in panels(dashboard):
+        assert len({target["refId"] for target in panel["targets"]}) == len(panel["targets"]), panel["title"]
     taken: set[tuple[int, int]] = set()
     for panel in dashboard["panels"]:
         place = panel["gridPos"]

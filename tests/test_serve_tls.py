@@ -6,6 +6,7 @@ import datetime as dt
 import http.client
 import json
 import os
+import re
 import shlex
 import signal
 import socket
@@ -13,6 +14,7 @@ import ssl
 import threading
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.support.certificates import Files
@@ -42,6 +44,14 @@ def shown(server: Served, files: Files) -> bytes:
         certificate = stream.getpeercert(binary_form=True)
         assert certificate is not None
         return certificate
+
+
+def expires(server: Served) -> dt.datetime:
+    """When the certificate that is served expires, by the metrics."""
+    (address,) = told(server, '"serving"')["metrics"]
+    metrics = httpx.get(f"http://{address}/metrics").text
+    (value,) = re.findall(r"^svc_tls_certificate_expires_timestamp_seconds (.+)$", metrics, re.MULTILINE)
+    return dt.datetime.fromtimestamp(float(value), dt.UTC)
 
 
 def told(server: Served, event: str) -> dict[str, str]:
@@ -99,16 +109,19 @@ def test_sighup_loads_a_renewed_certificate_and_keeps_the_old_one_if_it_is_inval
     server = Served(data, **settings(files))
     first = shown(server, files)
     old = files.certfile.read_bytes()
-    files.issue()
+    until = dt.datetime(2040, 1, 1, tzinfo=dt.UTC)
+    files.issue(not_after=until)
     renewed, leaf = files.certfile.read_bytes(), files.leaf()
     files.certfile.write_bytes(old)
     os.kill(server.pid, signal.SIGHUP)
     assert "is not the key of" in told(server, "certificate reload failed")["because"]
     assert shown(server, files) == first
+    assert expires(server) != until
     files.certfile.write_bytes(renewed)
     os.kill(server.pid, signal.SIGHUP)
     told(server, "certificate reloaded")
     assert shown(server, files) == leaf != first
+    assert expires(server) == until
     assert server.terminate() == 0
 
 

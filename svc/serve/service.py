@@ -140,6 +140,8 @@ class Service:
         world = world.dated(clock.now_ms)
         config, buckets = divide_limits(config, slot.workers), buckets or MemoryBuckets()
         self._config, self._world, self._store = config, world, opened.store
+        self.certificate_expires_ms = 0
+        """When the certificate that is served with expires (Unix ms); 0 = plain HTTP."""
         self.traffic = Traffic(config.log_requests, _describe(config))
         self._edge: Edge | None = None
         self._corrupt = CorruptRows()
@@ -250,6 +252,7 @@ class Service:
             loop=self._loop_watch,
             node=None if self._node is None else self._node.sources,
             watch=self.watch,
+            certificate_expires_ms=lambda: self.certificate_expires_ms,
             corrupt=self._corrupt,
             is_leader=_yes if self._node is None else lambda: self._bus.is_leader,
         )
@@ -327,7 +330,7 @@ class Service:
         """Return the actors that only the leader runs, by name."""
         config, store, world = self._config, self._kept_store, self._world
         return {
-            "maintenance": partial(maintain, store),
+            "maintenance": partial(maintain, store, world.now_ms),
             "retention": partial(
                 sweeper.run,
                 store,

@@ -88,13 +88,12 @@ async def run_until_signaled(
     whose end says that the parent has died, which is as a SIGTERM. `share` is what a worker has of the connections.
     """
     shutdown = trio.Event()
-    now_ms = service.services.world.now_ms
     certificate = None if tls is None else tls()
     load_patterns()
     context = None if certificate is None else certificate.context
     listeners = open_listeners(sockets.clients, ssl_context=context, share=share)
     if certificate is not None:
-        warn_of_dates(certificate, now_ms())
+        note_certificate(service, certificate)
     on_hangup = None if reload is None else partial(reload, listeners)
     metrics = open_listeners(sockets.metrics) if sockets.metrics else None
     async with trio.open_nursery() as nursery:
@@ -179,9 +178,10 @@ def read_tls(config: Config) -> Certificate | None:
         raise ConfigError(f"tls_certfile, tls_keyfile: {error}") from error
 
 
-def warn_of_dates(certificate: Certificate, now_ms: int) -> None:
-    """Log a warning where clients reject the certificate at this time, Unix milliseconds."""
-    if not certificate.is_valid(utc(now_ms)):
+def note_certificate(service: Service, certificate: Certificate) -> None:
+    """Show in the metrics when the certificate that is served expires; log a warning where clients reject it now."""
+    service.certificate_expires_ms = unix_ms(certificate.not_after)
+    if not certificate.is_valid(utc(service.services.world.now_ms())):
         log.warning(
             "certificate not valid now: clients reject it",
             not_before=timestamp(unix_ms(certificate.not_before)),

@@ -23,6 +23,7 @@ from svc.http.traffic import GONE, PREFLIGHT, UNKNOWN
 from svc.identify.model import RULE_ACTIONS
 from svc.identify.scoring.signals import CATALOG as SIGNAL_NAMES
 from svc.identify.tables import EVENTS
+from svc.serve.metrics.registry import Metrics
 from tests.spec.automation import Automation
 from tests.spec.responses import assert_error, visit
 from tests.spec.subscriber import subscribing
@@ -238,6 +239,47 @@ async def test_a_full_store_is_reported_until_a_write_fits(tmp_path: Path):
         assert found("svc_store_full") == 1
         assert found("svc_store_used_bytes") / found("svc_store_map_bytes") > 0.5
         assert found("svc_store_disk_free_bytes") > 0
+
+
+async def test_a_clock_behind_the_last_write_is_reported_as_nothing_being_stored(live: Live):
+    _, key = live.issue()
+    assert (await visit(live, key)).status_code == 200
+    for jump_s, is_failing in ((0, 0), (-3_601, 1), (3_601, 0)):
+        live.clock.jump(seconds=jump_s)
+        found = Scraped((await live.service.metrics.expose()).decode())
+        assert found("svc_store_failing") == is_failing
+
+
+async def test_a_node_that_is_not_the_leader_reports_its_own_store_and_loop(live: Live):
+    """Where the database is away no node is the leader, and each has to say it."""
+    sources = live.service._sources()._replace(is_leader=lambda: False)  # pyright: ignore[reportPrivateUsage]
+    names = {name for name, _, _ in Scraped((await Metrics(sources).expose()).decode()).all()}
+    assert names >= {
+        "svc_store_full",
+        "svc_store_failing",
+        "svc_store_lost",
+        "svc_store_commit_age_seconds",
+        "svc_worker_silent_seconds",
+    }
+
+
+@pytest.mark.slow(2)
+async def test_whatever_row_is_corrupt_the_metrics_are_served_and_say_so(tmp_path: Path):
+    """17.5: otherwise the page for the corrupt row would be one for a service that is down."""
+    async with subscribing(tmp_path, metrics=True) as customer:
+        await customer.create()
+        customer.receivers.respond_with(DOWN)
+        await customer.happen()
+        live, told = customer.live, set[str]()
+        filled = live.contents()
+        for table in (table for table in TABLES if filled.get(table.name)):
+            before = (await scrape(live))("svc_corrupt_rows_total", operation="metrics")
+            with live.corrupted(table):
+                found = await scrape(live)
+            assert found("svc_store_map_bytes") > 0, table.name
+            if found("svc_corrupt_rows_total", operation="metrics") > before:
+                told.add(table.name)
+    assert told >= {"organizations", "holdings", "webhook_endpoints"}
 
 
 @pytest.mark.slow(0.1)

@@ -16,7 +16,7 @@ from svc.http.server.listening import TlsListener
 from svc.kernel.config import Config, ConfigError
 from svc.kernel.values.timestamps import timestamp, unix_ms
 from svc.serve.service import Listeners, Service
-from svc.serve.serving import read_tls, warn_of_dates
+from svc.serve.serving import note_certificate, read_tls
 
 log = structlog.get_logger()
 
@@ -65,10 +65,28 @@ class Reload:
             log.info("settings reloaded", changed=changed)
         if waiting:
             log.warning("settings changed that need a restart", settings=waiting)
-        if not _renew(listeners, self._config, self._service.services.world.now_ms()):
+        if not self._renew(listeners):
             self._config = msgspec.structs.replace(
                 self._config, tls_certfile=before.tls_certfile, tls_keyfile=before.tls_keyfile
             )
+
+    def _renew(self, listeners: Listeners) -> bool:
+        """Use the certificate that is in the files now for new connections. Return `False`, and keep the old one, if it
+        cannot be used.
+        """
+        try:
+            certificate = read_tls(self._config)
+        except ConfigError as error:
+            log.error("certificate reload failed, keeping the old one", because=str(error))  # noqa: TRY400  said in full
+            return False
+        if certificate is None:
+            return True
+        for listener in listeners:
+            if isinstance(listener, TlsListener):
+                listener.use(certificate.context)
+        log.info("certificate reloaded", not_after=timestamp(unix_ms(certificate.not_after)))
+        note_certificate(self._service, certificate)
+        return True
 
 
 def _taken_over(before: Config, read: Config) -> Config:
@@ -82,22 +100,3 @@ def _serve_tls(config: Config) -> bool:
 
 def _different(one: Config, other: Config) -> list[str]:
     return [name for name in one.__struct_fields__ if getattr(one, name) != getattr(other, name)]
-
-
-def _renew(listeners: Listeners, config: Config, now_ms: int) -> bool:
-    """Use the certificate that is in the files now for new connections. Return `False`, and keep the old one, if it
-    cannot be used.
-    """
-    try:
-        certificate = read_tls(config)
-    except ConfigError as error:
-        log.error("certificate reload failed, keeping the old one", because=str(error))  # noqa: TRY400  said in full
-        return False
-    if certificate is None:
-        return True
-    for listener in listeners:
-        if isinstance(listener, TlsListener):
-            listener.use(certificate.context)
-    log.info("certificate reloaded", not_after=timestamp(unix_ms(certificate.not_after)))
-    warn_of_dates(certificate, now_ms)
-    return True

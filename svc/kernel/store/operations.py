@@ -67,14 +67,17 @@ def batches(snapshot: Snapshot, start: int) -> Iterator[tuple[int, bytes]]:
         yield sequence, b"".join(part for _, part in parts)
 
 
-def lag_ms(snapshot: Snapshot) -> int:
-    """Return the milliseconds between the commits of the oldest batch that is not known to be copied and of the newest
-    batch; 0 if all are copied.
+def behind_ms(snapshot: Snapshot, now_ms: int) -> int:
+    """Return the age in milliseconds of the oldest commit that the follower is not known to have copied, or of the drop
+    of its log; 0 if all are copied, or nobody follows.
     """
-    first, last = oldest(snapshot), newest(snapshot)
-    if first == last:
+    following = follower(snapshot)
+    if following is None:
         return 0
-    return _moment(snapshot, last) - _moment(snapshot, first + 1)
+    if following.lost_at_ms is not None:
+        return max(0, now_ms - following.lost_at_ms)
+    first = oldest(snapshot)
+    return 0 if first == newest(snapshot) else max(0, now_ms - _moment(snapshot, first + 1))
 
 
 def _moment(snapshot: Snapshot, sequence: int) -> int:

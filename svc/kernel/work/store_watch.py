@@ -19,7 +19,6 @@ from svc.kernel.store import operations
 from svc.kernel.store.engine import EngineError, StoreFullError, UnavailableError
 from svc.kernel.store.installation import clock_confirmation
 from svc.kernel.store.schema.codec import CorruptionError
-from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.store.store import Store
 from svc.kernel.values.histogram import WAIT_S, Histogram, HistogramStatistics
 from svc.kernel.values.timestamps import timestamp
@@ -219,7 +218,7 @@ BEHIND_MS = 60_000
 """If commits were not copied for this long, the follower is not running, or cannot write."""
 
 
-async def maintain(store: Store) -> None:
+async def maintain(store: Store, now_ms: Callable[[], int]) -> None:
     """Free the reader slots of processes that died, every `MAINTENANCE_INTERVAL_S` until cancelled: a forgotten reader
     makes the file grow without limit. Log if the follower of the operation log is behind or was cut off.
     """
@@ -228,11 +227,13 @@ async def maintain(store: Store) -> None:
         freed = store.reader_check()
         if freed:
             log.info("cleared stale readers", slots=freed)
-        await _log_follower(store)
+        await _log_follower(store, now_ms())
 
 
-async def _log_follower(store: Store) -> None:
-    following, behind_ms = await store.query(lambda snapshot: (operations.follower(snapshot), _behind_ms(snapshot)))
+async def _log_follower(store: Store, now_ms: int) -> None:
+    following, behind_ms = await store.query(
+        lambda snapshot: (operations.follower(snapshot), operations.behind_ms(snapshot, now_ms))
+    )
     if following is None:
         return
     if following.lost_at_ms is not None:
@@ -241,10 +242,6 @@ async def _log_follower(store: Store) -> None:
     elif behind_ms >= BEHIND_MS:
         folder = following.destination
         log.warning("the backup is behind: is its follower running?", seconds=behind_ms // 1000, folder=folder)
-
-
-def _behind_ms(snapshot: Snapshot) -> int:
-    return 0 if operations.follower(snapshot) is None else operations.lag_ms(snapshot)
 
 
 LAG_INTERVAL_S = 0.1

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
-from functools import partial
 from typing import NamedTuple
 
 import structlog
@@ -32,8 +31,7 @@ from svc.http.server.server import EdgeStatistics
 from svc.http.traffic import Traffic, TrafficStatistics
 from svc.identify.history.evidence import LOOKALIKES
 from svc.kernel.limits.quotas import Quotas
-from svc.kernel.store.store import Store, StoreSpace
-from svc.kernel.tenants.queries import share_in_force
+from svc.kernel.store.store import Store
 from svc.kernel.values.timestamps import utc
 from svc.kernel.work.mailbox import MailboxStatistics
 from svc.kernel.work.store_watch import CorruptRows, EventLoopLag, StoreWatch
@@ -55,6 +53,7 @@ from svc.serve.metrics.samples import (
 )
 from svc.serve.metrics.store import (
     STORE_METRICS,
+    backup_samples,
     commit_samples,
     corrupt_samples,
     credit_samples,
@@ -64,11 +63,10 @@ from svc.serve.metrics.store import (
 )
 from svc.serve.metrics.usage import (
     WEBHOOK_METRICS,
-    UsageCounts,
+    Stored,
     attempt_samples,
-    count_usage,
-    largest_holdings,
-    oldest_open_review,
+    queue_samples,
+    read_stored,
     webhook_samples,
 )
 from svc.workers.shared_memory import Counts, WorkerSlot
@@ -103,6 +101,12 @@ CLOSED = Metric(
     "under `max_connections`), `idle`, `reading` (a request did not arrive in time), `writing` (a response was not "
     "taken in time).",
     ("reason",),
+)
+
+CERTIFICATE_EXPIRES = Metric(
+    "svc_tls_certificate_expires_timestamp_seconds",
+    "gauge",
+    "When the TLS certificate that is served with expires; 0 = plain HTTP.",
 )
 
 STREAMS = Metric("svc_streams_open", "gauge", "Live streams of the console that are open.", is_summed=True)
@@ -228,6 +232,8 @@ class Sources(NamedTuple):
     recounted: RecountProgress
     credit: CreditWatch
     watch: StoreWatch
+    certificate_expires_ms: Callable[[], int]
+    """Unix ms; 0 = plain HTTP."""
     corrupt: CorruptRows
     restarts: Counter[str]
     worker_restarts: Callable[[], Sequence[int]]
@@ -236,19 +242,6 @@ class Sources(NamedTuple):
     """`None` without a database."""
     is_leader: Callable[[], bool] = lambda: True
     """Whether this process says what is the same for all of them."""
-
-
-class Stored(NamedTuple):
-    """What was read from the store for a scrape."""
-
-    usage: UsageCounts
-    held: dict[str, int]
-    """Bytes, of the organizations that hold most."""
-    space: StoreSpace
-    share: float
-    """Of the store, which one organization may use."""
-    oldest_review_ms: int | None
-    """When the oldest open review was opened (Unix ms); `None` where none is open."""
 
 
 class Metrics:
@@ -295,11 +288,7 @@ class Metrics:
         sources = self._sources
         if not sources.is_leader():
             return None
-        store = sources.store
-        usage = await count_usage(sources.world, store)
-        share = await store.query(partial(share_in_force, store_share=sources.quotas.store_share))
-        held, space = await largest_holdings(sources.world, store), await store.measured()
-        return Stored(usage, held, space, share, await oldest_open_review(sources.world, store))
+        return await read_stored(sources.world, sources.store, sources.quotas.store_share, sources.corrupt)
 
     def _families(self, stored: Stored | None) -> Iterator[Family]:
         for metric, values in self._samples(stored):
@@ -342,14 +331,16 @@ class Metrics:
         yield EVENT_LOOP_LAG_SECONDS, one(sources.loop.statistics())
 
     def _here(self, now_ms: int) -> Samples:
-        """Yield what is the same for all workers of this service."""
+        """Yield what is the same for all workers of this service, and what each node says for itself."""
         sources = self._sources
         state = sources.network_data()
         yield NETWORK_DATA, [((name,), float(name == state)) for name in NETWORK_STATES]
         today = utc(now_ms).date()
         ages = [((file, kind), max((today - of).total_seconds(), 0)) for file, kind, of in sources.network_files()]
         yield NETWORK_AGE_SECONDS, ages
+        yield CERTIFICATE_EXPIRES, one(sources.certificate_expires_ms() / 1000)
         yield from node_samples(sources.node)
+        yield from watch_samples(sources.watch, is_full=sources.store.statistics().full)
         yield WORKER_RESTARTS, by({str(worker): times for worker, times in enumerate(sources.worker_restarts())})
         yield BUILD, [((svc.__version__,), 1)]
 
@@ -358,14 +349,18 @@ class Metrics:
         sources = self._sources
         space = stored.space
         yield from space_samples(sources.store.statistics(), space)
-        yield from holding_samples(stored.held, round(stored.share * sources.store.capacity_bytes()))
-        yield from webhook_samples(sources.outbox.statistics(), space, stored.usage, now_ms)
+        if stored.held is not None:
+            yield from holding_samples(stored.held, round(stored.share * sources.store.capacity_bytes()))
+        yield from queue_samples(sources.outbox.statistics(), space)
+        if stored.usage is not None:
+            yield from webhook_samples(stored.usage, now_ms)
         yield from credit_samples(sources.credit.statistics())
         opened_ms = now_ms if stored.oldest_review_ms is None else stored.oldest_review_ms
         yield REVIEW_SECONDS, one(max(0, now_ms - opened_ms) / 1000)
         yield RETENTION_LAST_SUCCESS, one(sources.retention.statistics().swept_at_ms / 1000)
         yield RECOUNTS, one(sources.recounted.organizations)
-        yield from watch_samples(sources.watch)
+        if stored.backup_behind_ms is not None:
+            yield from backup_samples(stored.backup_behind_ms)
         yield RETENTION_HELD, one(int(sources.retention.statistics().is_held))
 
 

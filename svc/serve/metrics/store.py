@@ -48,9 +48,18 @@ CREDIT = Metric(
     "Organizations whose credit is `used_up`, or `low`: it covers less than seven days.",
     ("state",),
 )
+BACKUP_BEHIND = Metric(
+    "svc_backup_behind_seconds",
+    "gauge",
+    "Age of the oldest commit that the follower of a continuous backup has not copied; 0 = none, or nobody follows.",
+)
 ROWS = Metric("svc_store_rows", "gauge", "Rows by table.", ("table",))
 COMMIT_AGE = Metric("svc_store_commit_age_seconds", "gauge", "Age of the oldest commit that is under way.")
-FAILING = Metric("svc_store_failing", "gauge", "1 while writes were tried for 10 s and none was stored.")
+FAILING = Metric(
+    "svc_store_failing",
+    "gauge",
+    "1 while nothing is stored: writes were tried for 10 s and failed, or the clock is behind the last write.",
+)
 LOST = Metric("svc_store_lost", "gauge", "1 while the store's file is replaced, removed, cut or overwritten.")
 CORRUPT = Metric("svc_corrupt_rows", "counter", "Rows that could not be read, by what was being done.", ("operation",))
 WORKER_SILENT = Metric(
@@ -78,24 +87,31 @@ def corrupt_samples(corrupt: CorruptRows) -> Samples:
     yield CORRUPT, by(corrupt.found)
 
 
-def watch_samples(watch: StoreWatch) -> Samples:
-    """Return the samples of what hangs: a commit, the file, the loop of a worker."""
+def watch_samples(watch: StoreWatch, *, is_full: bool) -> Samples:
+    """Return the samples of what keeps this process from storing anything, and of what hangs: a commit, the loop of a
+    worker.
+    """
+    yield FULL, one(is_full)
     yield COMMIT_AGE, one(watch.oldest_commit_s())
     state = watch.state()
-    yield FAILING, one(int(state == "failing"))
+    yield FAILING, one(int(state in ("failing", "unreachable")))
     yield LOST, one(int(state == "lost"))
     yield WORKER_SILENT, by({str(worker): silent_s for worker, silent_s in enumerate(watch.silences_s())})
 
 
 def space_samples(store: StoreStatistics, space: StoreSpace) -> Samples:
     """Return the samples of how large the store is and may become, which are the same for all that use it."""
-    yield FULL, one(store.full)
     yield USED_BYTES, one(store.used_bytes)
     yield MAP_BYTES, one(store.map_bytes)
     yield DISK_FREE_BYTES, one(space.disk_free_bytes)
     yield READERS, one(space.readers)
     yield READER_LAG, one(space.reader_lag)
     yield ROWS, by(space.rows)
+
+
+def backup_samples(behind_ms: int) -> Samples:
+    """Return the samples of how far the follower of a continuous backup is behind."""
+    yield BACKUP_BEHIND, one(behind_ms / 1000)
 
 
 def credit_samples(short: Mapping[CreditState, int]) -> Samples:

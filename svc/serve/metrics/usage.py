@@ -7,24 +7,68 @@ All of it is read in slices of time, so that a scrape delays nobody.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from functools import partial
 from heapq import nlargest
-from typing import NamedTuple, get_args
+from typing import NamedTuple, TypeVar, get_args
 
 from svc.features.reviews.queries import first_open_reviews
 from svc.features.webhooks.queries import endpoint_overviews
 from svc.features.webhooks.records import EndpointStatus
 from svc.features.webhooks.sending.attempts import OutboxStatistics
+from svc.kernel.store import operations
+from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.store import Store, StoreSpace
 from svc.kernel.tenants.jobs import holdings
-from svc.kernel.tenants.queries import organization
+from svc.kernel.tenants.queries import organization, share_in_force
 from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.work.slices import scanned
+from svc.kernel.work.store_watch import CorruptRows
 from svc.serve.metrics.samples import Metric, Samples, by, one
 from svc.world import World
 
+T = TypeVar("T")
+
 ORGANIZATIONS_SHOWN = 10
+
+
+class Stored(NamedTuple):
+    """What was read from the store for a scrape."""
+
+    usage: UsageCounts | None
+    """`None` where a row of it cannot be read."""
+    held: dict[str, int] | None
+    """Bytes, of the organizations that hold most; `None` where a row of it cannot be read."""
+    space: StoreSpace
+    share: float
+    """Of the store, which one organization may use."""
+    oldest_review_ms: int | None
+    """When the oldest open review was opened (Unix ms); `None` where none is open."""
+    backup_behind_ms: int | None
+    """`None` where a row of it cannot be read."""
+
+
+async def read_stored(world: World, store: Store, store_share: float, corrupt: CorruptRows) -> Stored:
+    """Read what a scrape shows of the store. A corrupt row takes its own figures away, and no others (decisions 17.5);
+    it is noted in `corrupt`.
+    """
+    return Stored(
+        await _unless_corrupt(partial(count_usage, world, store), corrupt),
+        await _unless_corrupt(partial(largest_holdings, world, store), corrupt),
+        await store.measured(),
+        await store.query(partial(share_in_force, store_share=store_share)),
+        await _unless_corrupt(partial(oldest_open_review, world, store), corrupt),
+        await _unless_corrupt(partial(store.query, partial(operations.behind_ms, now_ms=world.now_ms())), corrupt),
+    )
+
+
+async def _unless_corrupt(read: Callable[[], Awaitable[T]], corrupt: CorruptRows) -> T | None:
+    try:
+        return await read()
+    except CorruptionError as error:
+        corrupt.note("metrics", None, error)
+        return None
 
 
 class UsageCounts(NamedTuple):
@@ -92,16 +136,18 @@ WEBHOOK_METRICS: tuple[Metric, ...] = tuple(value for value in list(globals().va
 ENDPOINT_STATUSES: tuple[EndpointStatus, ...] = get_args(EndpointStatus)
 
 
-def webhook_samples(outbox: OutboxStatistics, space: StoreSpace, usage: UsageCounts, now_ms: int) -> Samples:
-    """Return the samples of the queue of deliveries, which are the same for all that use the store. Times
-    are Unix ms.
-    """
+def queue_samples(outbox: OutboxStatistics, space: StoreSpace) -> Samples:
+    """Return the samples of the queue of deliveries."""
     yield OPEN_DELIVERIES, one(space.rows["webhook_due"])
+    yield ATTEMPTS_IN_FLIGHT, one(outbox.in_flight)
+    yield ENDPOINT_QUEUES, one(outbox.queues)
+
+
+def webhook_samples(usage: UsageCounts, now_ms: int) -> Samples:
+    """Return the samples of the endpoints, which are the same for all that use the store. Times are Unix ms."""
     since_ms = {status: usage.oldest_due_ms.get(status, now_ms) for status in ENDPOINT_STATUSES}
     yield OLDEST_DUE_SECONDS, [((status,), max(0, now_ms - at_ms) / 1000) for status, at_ms in since_ms.items()]
     yield ENDPOINTS, [((status,), usage.endpoints[status]) for status in ENDPOINT_STATUSES]
-    yield ATTEMPTS_IN_FLIGHT, one(outbox.in_flight)
-    yield ENDPOINT_QUEUES, one(outbox.queues)
 
 
 def attempt_samples(outbox: OutboxStatistics) -> Samples:

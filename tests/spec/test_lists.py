@@ -707,7 +707,9 @@ def test_entries_are_imported_and_exported_as_csv(run: Run, org: str, tmp_path: 
         "replaced": 0,
     }
     exported = run("list", "export", org, "orders").out
-    assert exported == ('value,note,expires_at\n"a ""b"", c",=1+1,\nplain,,\n"two\nlines",x,2098-12-31T23:00:00.000Z\n')
+    assert exported == (
+        'value,note,expires_at\n"a ""b"", c",\'=1+1,\nplain,,\n"two\nlines",x,2098-12-31T23:00:00.000Z\n'
+    )
     again.write_text(exported)
     assert run("list", "import", org, "orders", again, "--json").json["replaced"] == 3
     assert run("list", "export", org, "orders").out == exported

@@ -24,6 +24,7 @@ from svc.identify.events.event_row import (
 )
 from svc.identify.model import Verdict
 from svc.identify.records import EVENT_FIELDS, Event
+from svc.kernel.values.text_files import FORMULA
 
 _FIRST = (
     "request_id", "occurred_at", "environment", "visitor_id", "visitor_is_new", "visitor_confidence", "identifiable",
@@ -42,9 +43,8 @@ FILE_COLUMNS = (*COLUMNS, ERROR)
 """Of CSV, in this order."""
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 """What some readers of CSV take for the end of a row or of a cell."""
-_FORMULA = re.compile('(^|;)(?=[\\s"\u200b-\u200f\u2060\ufeff]*[=+@\uff1d\uff0b\uff0d\uff20-])')
-"""Where a cell begins that a spreadsheet would evaluate. Some spreadsheets separate cells by semicolons, and forget
-blanks, quotes and what is invisible."""
+_FORMULA = re.compile(f"(^|;)(?={FORMULA})")
+"""Where a cell begins that a spreadsheet would evaluate. Some spreadsheets separate cells by semicolons."""
 
 _encoder = msgspec.json.Encoder()
 

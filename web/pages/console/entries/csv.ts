@@ -31,6 +31,17 @@ interface Row {
   isQuoted: boolean;
 }
 
+/** Behind an apostrophe of an export: what a spreadsheet would evaluate, however it separates cells. */
+const HIDDEN = /(^|[;\t\r\n])'(?=['\s"\u200b-\u200f\u2060\ufeff]*[=+@\uff1d\uff0b\uff0d\uff20-])/g;
+
+/** A cell as an export wrote it, with apostrophes before formulas, and around what has a blank at an end. */
+function read(text: string): string {
+  const cell = text.trim().replace(HIDDEN, "$1");
+  let around = 0;
+  while (around < cell.length / 2 && cell[around] === "'" && cell.at(-1 - around) === "'") around += 1;
+  return around > 0 && /^[\s\x1c-\x1f\x85]|[\s\x1c-\x1f\x85]$/.test(cell.slice(around, -around)) ? cell.slice(1, -1) : cell;
+}
+
 const isAnyText = (kind: string): boolean => kind === "account" || kind === "tag";
 
 /** The rows of CSV (RFC 4180), but for empty ones. Throws with the number of the line where a quote is not closed. */
@@ -38,7 +49,7 @@ export function rowsOf(text: string, separator: string): Row[] {
   const rows: Row[] = [];
   let row: Row = { line: 1, cells: [], isQuoted: false }, cell = "", isQuoted = false, isClosed = false, line = 1;
   const end = () => {
-    row.cells.push(cell.trim().replace(/^'(?=[=+\-@])/, "")); // what an export puts before what a spreadsheet would evaluate
+    row.cells.push(read(cell));
     cell = "";
     isClosed = false;
   };

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from svc.command.output import CommandError
+from svc.features.exports.lines import csv_line
 from svc.features.lists.command import read_csv
-from svc.kernel.values.text_files import SEPARATORS, CsvError, Form, read_table, shielded
+from svc.kernel.values.text_files import FORMULA, SEPARATORS, CsvError, Form, read_table, written
 from svc.kernel.values.timestamps import read_timestamp
 
 VECTORS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "csv_tables.json").read_bytes())
@@ -43,19 +47,34 @@ def test_a_separator_that_is_given_is_not_looked_for():
     assert [(row.cells["value"], row.cells["note"]) for row in rows] == [("user-1", "x")]
 
 
-_WORDS = st.text(st.sampled_from("ab 1;,\t\"'=\n\r\u200b\uff0b"), max_size=8).map(str.strip)
+_WORDS = st.text(st.sampled_from("ab 1;,\t\"'=\n\u200b\uff0b"), max_size=8)
 
 
 @given(st.lists(st.tuples(_WORDS, _WORDS), min_size=1, max_size=4), st.sampled_from(sorted(SEPARATORS)))
 def test_what_is_quoted_comes_back_whatever_it_has(rows: list[tuple[str, str]], separator: str):
-    """With a header of both columns there is one way to read a file; what a spreadsheet would evaluate is shielded."""
+    """With a header of both columns there is one way to read a file."""
     by = SEPARATORS[separator]
-    quoted = [[shielded(cell).replace('"', '""') for cell in row] for row in rows]
-    lines = [f"value{by}note", *(by.join(f'"{cell}"' for cell in row) for row in quoted)]
+    lines = [f"value{by}note", *(by.join(f'"{cell.replace(chr(34), chr(34) * 2)}"' for cell in row) for row in rows)]
     table = read_table("\n".join(lines).encode(), FORM)
     assert table.separator == separator
     read = [(row.cells["value"], row.cells["note"]) for row in table.rows]
-    assert read == [tuple(cell.replace("\r\n", "\n") for cell in row) for row in rows if any(row)]
+    plain = [tuple(cell.strip() for cell in row) for row in rows]
+    is_marked = re.compile("(^|[;\t\n])'['\\s\"\u200b]*[=\uff0b]|^'.*'$", re.DOTALL)
+    assert [
+        row for row, said in zip(read, filter(any, plain), strict=True) if not any(map(is_marked.search, said))
+    ] == [row for row in plain if any(row) and not any(map(is_marked.search, row))]
+
+
+@given(st.lists(st.tuples(_WORDS.filter(bool), _WORDS), min_size=1, max_size=4))
+@example([("\n\n=", "x;\t'=y"), (" =x", "'=x"), (" ", "' '"), ("\ufeff-1", "a;\uff1db"), ("'' x", "x\t")])
+def test_what_an_export_writes_comes_back_and_begins_no_formula(rows: list[tuple[str, str]]):
+    lines = csv_line(("value", "note")) + b"".join(csv_line((written(value), written(note))) for value, note in rows)
+    assert [(row.cells["value"], row.cells["note"]) for row in read_table(lines, FORM).rows] == rows
+    for separator in SEPARATORS.values():
+        cells = [
+            cell for line in csv.reader(io.StringIO(lines.decode(), newline=""), delimiter=separator) for cell in line
+        ]
+        assert not [cell for cell in cells if re.match(FORMULA, cell)]
 
 
 @given(st.text(st.sampled_from('value,note;\t"x\n '), max_size=60))

@@ -11,6 +11,7 @@ import pytest
 
 from svc.features.exports import console_routes as export
 from svc.features.exports.lines import FILE_COLUMNS
+from svc.features.lists.command import read_csv
 from svc.kernel.work import slices
 from tests.spec.console import Console
 from tests.spec.responses import HEADLESS, act, assert_error, assert_invalid
@@ -118,3 +119,14 @@ async def test_the_entries_of_a_list_are_exported_as_they_are_imported(live: Liv
         ["user-3", '\'=1, "quoted"', ""],
     ]
     assert_error(await console.get("/lists/lst_00000000000000000000/export"), 404, "not_found")
+
+
+async def test_an_exported_list_has_every_value_that_may_be_in_one(live: Live):
+    console, under = Console(live), f"/management/organizations/{live.organization.id}/lists"
+    made = await console.post(under, {"name": "orders", "kind": "tag"})
+    path = f"/lists/{made.json()['id']}"
+    values = sorted([" x", "x ", "\u3000", "'=1", "' x'", "\uff1d1", "a;=1", "two\nlines", "a\0b\u2028c", "\\n"])
+    await console.post(f"{under}{path.removeprefix('/lists')}/entries", {"entries": [{"value": one} for one in values]})
+    exported = await console.get(f"{path}/export")
+    _, entries = read_csv(exported.content, "tag", 0)
+    assert [entry.value for entry in entries] == values

@@ -123,7 +123,7 @@ class Stop(Steps):
 @pytest.mark.parametrize("stage", range(3))
 def test_a_failure_at_any_stage_leaves_the_store_unchanged(store: Path, stage: int):
     before = (store / "data.mdb").read_bytes()
-    with pytest.raises(DirectoryError, match="which is as it was: .*No space left on device; free some space"):
+    with pytest.raises(DirectoryError, match=r"which is as it was: .*No space left on device; free some space"):
         compact(store, Stop(stage))
     assert (store / "data.mdb").read_bytes() == before
     assert not (store / PARTIAL).exists()

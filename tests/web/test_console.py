@@ -42,6 +42,8 @@ SCREENS = (
 )
 ATTACK = '"><img src=x onerror="window.attacked=1"><script>window.attacked=1</script>'
 
+TURNED = "\u202eאבג 12"
+"""Its first character turns around what is behind it, until the end of the paragraph or of what is apart in it."""
 VISITOR_ADDRESS = "81.2.69.160"
 
 
@@ -119,6 +121,16 @@ def member(console: Console) -> dict[str, Any]:
 def looks(console: Console, tour: dict[str, Any]) -> dict[str, Any]:
     """After the tour, so that there is something to look at."""
     assert tour
+    under = f"/management/organizations/{console.organization}"
+    names = {"name": f"key{TURNED}", "environment": "development"}
+    for path in ("sdk-keys", "proxy-credentials"):
+        console.manage("POST", f"{under}/{path}", names)
+    console.manage("POST", f"{under}/members", {"email": "eve@shop.example", "name": f"Eve{TURNED}", "role": "viewer"})
+    saved = console.manage("GET", f"{under}/rules?environment=test").json()
+    rule = {"name": f"Rule{TURNED}", "condition": f'score >= 0 && tag != "{TURNED}"', "action": "review"}
+    rules = {"revision": saved["revision"], "rules": [{**rule, "mode": "shadow"}, rule, *saved["rules"]]}
+    rules["rules"][0] |= {"name": f"Shadow{TURNED}"}
+    console.manage("PUT", f"{under}/rules?environment=test", rules)
     return console.drive("look")
 
 
@@ -255,6 +267,11 @@ def test_a_screen_has_no_serious_axe_finding_and_fits_its_window(looks: dict[str
     found = looks["screens"][screen][look]
     assert {one["id"]: one["nodes"] for one in found["axe"] if one["impact"] in ("serious", "critical")} == {}
     assert found["overflows"] == []
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_a_name_turns_no_text_beside_it_around(looks: dict[str, Any], screen: str):
+    assert looks["screens"][screen]["turned"] == []
 
 
 @pytest.mark.parametrize("screen", SCREENS)

@@ -16,7 +16,7 @@ import { readFile } from "node:fs/promises";
 import { keyboard } from "./keyboard.mjs";
 import { launch } from "./launch.mjs";
 import { fill, identifyApp } from "./pictured.mjs";
-import { findings, overflows, watch } from "./watch.mjs";
+import { findings, overflows, turned, watch } from "./watch.mjs";
 
 const [mode, configuration, , shots, ...shown] = process.argv.slice(2);
 const { service, link, other, secret, management, revoke, invitation, email } = JSON.parse(configuration);
@@ -452,6 +452,7 @@ async function look() {
       found.screens[name][how] = { overflows: await overflows(page), axe: await findings(page, rules), background };
     }
     if (shots) continue;
+    found.screens[name].turned = await turned(page);
     await page.emulateMediaType("print");
     await page.setViewport({ width: 794, height: 1123 }); // A4
     found.screens[name].print = { overflows: await overflows(page), buttons: await page.$$eval("button", (all) => all.filter((one) => one.checkVisibility()).length) };

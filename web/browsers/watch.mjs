@@ -29,6 +29,26 @@ export async function overflows(page) {
   });
 }
 
+/** Texts that a right-to-left override in another one turns around: each paragraph that has more than the text with it. */
+export async function turned(page) {
+  return page.evaluate(() => {
+    const isApart = (element) => {
+      const { unicodeBidi, display } = getComputedStyle(element);
+      return unicodeBidi.includes("isolate") || display !== "inline";
+    };
+    const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+    const found = [];
+    while (texts.nextNode()) {
+      const { data, parentElement } = texts.currentNode;
+      if (!data.replace(/\u2068[^\u2069]*\u2069/g, "").includes("\u202e") || parentElement.closest("option, textarea")) continue;
+      let around = parentElement;
+      while (!isApart(around)) around = around.parentElement;
+      if (around.textContent.trim() !== data.trim()) found.push(around.textContent);
+    }
+    return found;
+  });
+}
+
 /** What axe finds: by all of its rules, or by `rules` alone. */
 export async function findings(page, rules) {
   // Through the debugger, which the page's policy does not concern.

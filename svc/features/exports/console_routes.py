@@ -36,7 +36,7 @@ from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.fields import Environment
 from svc.kernel.values.ids import DAY_MS
 from svc.kernel.values.refusals import Detail, Refusal
-from svc.kernel.values.text_files import shielded
+from svc.kernel.values.text_files import written
 from svc.kernel.values.timestamps import timestamp
 from svc.kernel.work.slices import Slice, in_turns, scanned
 
@@ -170,7 +170,7 @@ async def _entry_lines(services: Services, turn: Turn, number: int, list_id: str
 
 def _cells(entry: ListEntry) -> tuple[str, ...]:
     expires_at = "" if entry.expires_at_ms is None else timestamp(entry.expires_at_ms)
-    return shielded(entry.value), shielded(entry.note), expires_at
+    return written(entry.value), written(entry.note), expires_at
 
 
 def _file(parts: AsyncGenerator[bytes], media_type: str, name: str) -> Outcome:

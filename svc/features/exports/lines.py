@@ -24,7 +24,7 @@ from svc.identify.events.event_row import (
 )
 from svc.identify.model import Verdict
 from svc.identify.records import EVENT_FIELDS, Event
-from svc.kernel.values.text_files import shielded
+from svc.kernel.values.text_files import FORMULA
 
 _FIRST = (
     "request_id", "occurred_at", "environment", "visitor_id", "visitor_is_new", "visitor_confidence", "identifiable",
@@ -43,6 +43,8 @@ FILE_COLUMNS = (*COLUMNS, ERROR)
 """Of CSV, in this order."""
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 """What some readers of CSV take for the end of a row or of a cell."""
+_FORMULA = re.compile(f"(^|;)(?={FORMULA})")
+"""Where a cell begins that a spreadsheet would evaluate. Some spreadsheets separate cells by semicolons."""
 
 _encoder = msgspec.json.Encoder()
 
@@ -92,7 +94,7 @@ def csv_cell(text: str) -> str:
     """Return a text on one line in every program, and with an apostrophe wherever a spreadsheet would begin a formula.
     Control characters become escape sequences; backslashes of the text itself stay as they are.
     """
-    return shielded(_CONTROL.sub(_escape_sequence, text))
+    return _FORMULA.sub(r"\1'", _CONTROL.sub(_escape_sequence, text))
 
 
 def _escape_sequence(found: re.Match[str]) -> str:

@@ -43,7 +43,7 @@ from svc.identify.velocity.counts import KINDS
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.steps import items_of_step
 from svc.kernel.values.refusals import Refusal
-from svc.kernel.values.text_files import SEPARATORS, CsvError, Form, Row, Table, read_table, shielded
+from svc.kernel.values.text_files import SEPARATORS, CsvError, Form, Row, Table, read_table, written
 from svc.kernel.values.timestamps import read_timestamp, timestamp
 
 COLUMNS = ("value", "note", "expires_at")
@@ -226,7 +226,7 @@ def export(operation: Operation, name: str) -> None:
     write = standard_output()
     write(_csv_line(COLUMNS))
     for entry in entries:
-        write(_csv_line(value or "" for value in _row(entry).values()))
+        write(_csv_line(written(value or "") for value in _row(entry).values()))
     sys.stdout.buffer.flush()
 
 
@@ -250,7 +250,7 @@ def _row_of(value: str, note: str, expires_at_ms: int | None) -> dict[str, str |
 
 def _csv_line(cells: Iterable[str]) -> bytes:
     line = io.StringIO()
-    csv.writer(line, lineterminator="\n").writerow(map(shielded, cells))
+    csv.writer(line, lineterminator="\n").writerow(cells)
     return line.getvalue().encode()
 
 

@@ -53,18 +53,15 @@ def refuse_other_encodings(start: bytes) -> None:
 
 SEPARATORS: Final = {"comma": ",", "semicolon": ";", "tab": "\t"}
 """Name -> character. The first one is assumed for a file that shows none."""
-_FORMULA = "(?:[^\\S\n\r]|['\"\u200b-\u200f\u2060\ufeff])*[=+@\uff1d\uff0b\uff0d\uff20-]"
-"""What a spreadsheet would evaluate where a cell begins: some forget blanks, quotes and what is invisible."""
-_BARE = re.compile(f"(^|[;\n\r])(?={_FORMULA})")
-_SHIELDED = re.compile(f"(^|[;\n\r])'(?={_FORMULA})")
-"""Some spreadsheets separate cells by semicolons, and then take a line break for the end of a row."""
-
-
-def shielded(text: str) -> str:
-    """Return the text of a cell with an apostrophe wherever a spreadsheet would begin a formula. `read_table` returns
-    the text itself.
-    """
-    return _BARE.sub(r"\1'", text)
+_FORGOTTEN = '\\s"\u200b-\u200f\u2060\ufeff'
+_SIGN = "[=+@\uff1d\uff0b\uff0d\uff20-]"
+FORMULA: Final = f"[{_FORGOTTEN}]*{_SIGN}"
+"""What a spreadsheet evaluates where it begins a cell: some forget blanks, quotes and what is invisible."""
+_SHOWN = re.compile(f"(^|[;\t\r\n])(?=['{_FORGOTTEN}]*{_SIGN})")
+_HIDDEN = re.compile(f"(^|[;\t\r\n])'(?=['{_FORGOTTEN}]*{_SIGN})")
+"""With the apostrophe of an export: also where a spreadsheet that separates cells otherwise would begin one."""
+_BLANK = re.compile("[\\s\ufeff]")
+"""What either reader takes off the ends of a cell."""
 
 
 class CsvError(ValueError):
@@ -133,6 +130,25 @@ class _Record(NamedTuple):
     """Whether the first cell is."""
 
 
+def written(text: str) -> str:
+    """Return the cell that `read_table` reads as this text and no spreadsheet evaluates: with an apostrophe before each
+    formula, and between apostrophes if a blank is at an end.
+    """
+    return _SHOWN.sub(r"\1'", f"'{text}'" if _has_blank_ends(text) else text)
+
+
+def _read(cell: str) -> str:
+    cell = _HIDDEN.sub(r"\1", cell.strip())
+    return cell[1:-1] if cell[:1] == "'" == cell[-1:] and _has_blank_ends(cell[1:-1]) else cell
+
+
+def _has_blank_ends(text: str) -> bool:
+    """Return whether there is a blank at an end, within as many apostrophes as are at both ends."""
+    around = min(len(text) - len(text.lstrip("'")), len(text) - len(text.rstrip("'")))
+    inner = text[around : len(text) - around]
+    return any(map(_BLANK.match, inner[:1] + inner[-1:]))
+
+
 def _first(text: str, separator: str) -> _Record | None:
     """Return the first record; `None` if there is none by this separator."""
     try:
@@ -199,7 +215,7 @@ def _cells(
 ) -> dict[str, str]:
     """Return the cells by column. Raises `CsvError` if there are more cells, or if another separator may be meant."""
     line, columns = record.line, header or form.columns
-    cells = [_SHIELDED.sub(r"\1", cell.strip()) for cell in record.cells]
+    cells = [_read(cell) for cell in record.cells]
     while len(cells) > len(columns) and not cells[-1]:
         cells.pop()
     if len(cells) > len(columns):

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { many, words } from "./format.js";
 import { standingOf } from "./standing.js";
 import { useConsole, useLoad } from "./state.js";
-import { Choice, Dialog, Field, Show } from "./ui.js";
+import { Choice, Dialog, Field, Several, Show } from "./ui.js";
 import type { EventRow, StoredList } from "./wire.js";
 
 /** The values of these events that a list of this kind takes, each once. */
@@ -39,7 +39,7 @@ export function AddToList({ rows, onClose, onDone }: { rows: EventRow[]; onClose
       <Show of={lists}>{(found) => (
         <Field label="List"><Choice name="list" value={name} options={found.map((one): [string, string] => [one.name, `${one.name} (${one.kind})`])} onPick={setName} /></Field>
       )}</Show>
-      {list && <p>{values.length === 0 ? `None of these events has a value for a list of kind ${list.kind}.` : <>{many(values.length, words(list.kind))}: <span class="tag">{values.slice(0, 5).join(", ")}{values.length > 5 && " …"}</span></>}</p>}
+      {list && <p>{values.length === 0 ? `None of these events has a value for a list of kind ${list.kind}.` : <>{many(values.length, words(list.kind))}: <Several of={values} most={5} /></>}</p>}
       <Field label="Note"><input name="note" maxLength={500} autocomplete="off" /></Field>
     </Dialog>
   );

@@ -43,7 +43,7 @@ const members = (value: unknown): Record<string, unknown> =>
 /** Texts and numbers, as far as they are read at a glance. */
 function said(value: unknown): string | undefined {
   const text = typeof value === "number" ? String(value) : typeof value === "string" ? value.trim() : "";
-  return text === "" ? undefined : text.length > 128 ? `${text.slice(0, 127)}…` : text;
+  return text === "" ? undefined : text.length > 128 ? `${text.slice(0, 127).replace(/[\ud800-\udbff]$/, "")}…` : text;
 }
 
 /** The words that are there, with a space between; nothing where there are none. */

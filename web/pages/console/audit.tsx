@@ -15,8 +15,8 @@ const COLUMNS: Column<AuditRecord>[] = [
   { head: "Time", cell: (row) => <Time at={row.at} /> },
   { head: "Action", cell: (row) => <strong>{row.action}</strong> },
   { head: "Subject", cell: (row) => row.subject && <code>{row.subject}</code> },
-  { head: "By", cell: ({ actor }) => [words(actor.kind), actor.name, actor.id, actor.role && `(${actor.role})`, actor.place].filter(Boolean).join(" ") },
-  { head: "Change", cell: (row) => <ul class="change">{Object.entries(row.change).map(([name, value]) => <li><span class="quiet">{name}</span> {text(value)}</li>)}</ul> },
+  { head: "By", cell: ({ actor }) => [words(actor.kind), actor.name, actor.id, actor.role && `(${actor.role})`, actor.place].filter(Boolean).map((part) => <><bdi>{part}</bdi> </>) },
+  { head: "Change", cell: (row) => <ul class="change">{Object.entries(row.change).map(([name, value]) => <li><span class="quiet">{name}</span> <bdi>{text(value)}</bdi></li>)}</ul> },
 ];
 
 export function Audit() {

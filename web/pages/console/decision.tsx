@@ -2,6 +2,7 @@
 /** @jsxImportSource preact */
 import { useState } from "preact/hooks";
 import type { Explained } from "../parts/wire.js";
+import { literal } from "./format.js";
 import { useConsole, useLink, useLoad } from "./state.js";
 import { Button, Card, Decided, Show, Time } from "./ui.js";
 import type { EventRules, Term } from "./wire.js";
@@ -100,7 +101,7 @@ function Leaf({ term }: { term: Term }) {
   const here = compared(term);
   return (
     <>
-      <code>{operator ? `${left?.text} ${operator} ${right?.text}` : text}</code>{here && <> here <strong>{here}</strong></>}
+      <code>{literal(operator ? `${left?.text} ${operator} ${right?.text}` : text)}</code>{here && <> here <strong>{here}</strong></>}
       {term.absent && <span class="quiet"> {term.absent.join(", ")} {term.absent.length === 1 ? "has" : "have"} no value</span>}
     </>
   );

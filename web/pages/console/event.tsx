@@ -94,7 +94,7 @@ function clientFacts({ event, key }: EventDetail): Fact[] {
     ["Action", event.action],
     ["Tag", event.tag && <TagLink tag={event.tag} />],
     ["SDK", `${event.sdk_platform} ${event.sdk_version}`.replace(" unknown", "")],
-    ["Key", key && (key.name ? `${key.name} …${key.last4}` : key.id)],
+    ["Key", key && (key.name ? <><bdi>{key.name}</bdi> …{key.last4}</> : key.id)],
   ];
 }
 

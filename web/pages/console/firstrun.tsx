@@ -38,7 +38,7 @@ export function FirstRun({ waits = true }: { waits?: boolean }) {
             </>
           );
         }
-        if (key) return <p>The key {key.name} was issued by an earlier version, which kept only its end. <a href={link("keys")}>Issue another one</a> to see the snippet with it.</p>;
+        if (key) return <p>The key <bdi>{key.name}</bdi> was issued by an earlier version, which kept only its end. <a href={link("keys")}>Issue another one</a> to see the snippet with it.</p>;
         return environment === "development"
           ? <><p>There is no public key for {environment} yet.</p><Button developer kind="primary" busy={issue.busy || keys.busy} onClick={() => issue.run()}>Issue a public key</Button></>
           : <p>There is no public key for {environment} yet. <a href={link("keys")}>Issue one with the origin of your page</a>, or choose the environment development above.</p>;

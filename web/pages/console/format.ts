@@ -61,5 +61,11 @@ export const words = (name: string): string => name.replace(/[_.]/g, " ").replac
 
 export const capital = (phrase: string): string => phrase.charAt(0).toUpperCase() + phrase.slice(1);
 
+/** A text that turns no direction of writing but its own, where no element can say so: between isolates of Unicode. */
+export const apart = (text: string): string => `\u2068${text}\u2069`;
+
+/** A condition with what turns the direction of writing as escapes, which CEL reads as the same. */
+export const literal = (condition: string): string => condition.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
 /** "147" of "147.0.7727.117", "26.4" of "26.4.1". */
 export const shortVersion = (version?: string): string | undefined => version?.split(".").slice(0, 2).join(".").replace(/\.0$/, "");

@@ -86,6 +86,6 @@ const LONGEST = 16;
 /** An account id as a label of the graph. Of a mail address its local part is what tells accounts apart: of that, both ends stay. */
 export function shortened(id: string): string {
   if (id.length <= LONGEST) return id;
-  const local = id.split("@")[0]!;
-  return local.length < LONGEST ? `${local}@…` : `${local.slice(0, 8)}…${local.slice(-6)}`;
+  const local = [...id.split("@")[0]!];
+  return local.length < LONGEST ? `${local.join("")}@…` : `${local.slice(0, 8).join("")}…${local.slice(-6).join("")}`;
 }

@@ -36,7 +36,7 @@ export function Invitation({ session, read, onAccept, onLeave }: {
         <Show of={invited}>{({ organization, email, name, role, expires_at }) => (
           <form onSubmit={send}>
             <h2>To {organization}</h2>
-            <p>For {name}, with the role <strong>{role}</strong>. The link works once, until <Time at={expires_at} />.</p>
+            <p>For <bdi>{name}</bdi>, with the role <strong>{role}</strong>. The link works once, until <Time at={expires_at} />.</p>
             {session && <p class="note">You are signed in to <strong>{session.organization.name}</strong> as {who(session)}; that session ends. Accept only an invitation that you expect.</p>}
             <p>With this address and the password that you choose, you sign in from now on. Earlier passwords, codes and sessions end.</p>
             <label class="field"><span>E-mail address</span><input name="email" type="email" readOnly value={email} autocomplete="username" /></label>

@@ -82,6 +82,11 @@ export function AccountLink({ id }: { id: string }) {
   return <a class="tag account" href={link("accounts", id)} title={id}>{id}</a>;
 }
 
+/** The first ones of several values that somebody wrote. */
+export const Several = ({ of, most }: { of: string[]; most: number }) => (
+  <span class="tag">{of.slice(0, most).map((value, at) => <>{at > 0 && " · "}<bdi>{value}</bdi></>)}{of.length > most && " · …"}</span>
+);
+
 export const Known = ({ row }: { row: VisitRow & { identifiable?: boolean } }) => (
   <>{row.identifiable === false ? "not identifiable" : row.visitor_is_new ? "new" : `${row.visitor_confidence ?? "?"} %`}</>
 );

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { stacked, ticks } from "../console/chart.js";
-import { count, country, many, moment, money, share, shortVersion, total, utc, words } from "../console/format.js";
+import { apart, count, country, literal, many, moment, money, share, shortVersion, total, utc, words } from "../console/format.js";
 import { type Message, parser } from "../console/stream.js";
 import { alike } from "../console/visitors.js";
 
@@ -13,6 +13,11 @@ describe("values for people", () => {
     const found = alike(["shop-1", "shop-2", "Shop-1", "shop-1\u200b", "\uff53hop -2", "shop-1"]);
     expect([...found]).toEqual([["Shop-1", "shop-1"], ["shop-1", "Shop-1"], ["shop-1\u200b", "shop-1"], ["\uff53hop -2", "shop-2"], ["shop-2", "\uff53hop -2"]]);
     expect(alike(["shop-1", "shop1", "shop-2"]).size).toBe(0);
+  });
+
+  it("keeps what turns the direction of writing to the text that has it", () => {
+    expect(apart("key\u202e")).toBe("\u2068key\u202e\u2069");
+    expect(literal('tag == "a\u202eb\u061c" && score > 0')).toBe('tag == "a\\u202eb\\u061c" && score > 0');
   });
 
   it("shows shares, with a decimal where they are small", () => {

@@ -141,7 +141,7 @@ describe("saved filters", () => {
 
 describe("charts, maps and graphs", () => {
   it("labels accounts by what tells them apart", () => {
-    expect(["user-1", "customer+039@mail.example", "bulk.customer+039@mail.example", "0123456789abcdef0"].map(shortened)).toEqual(["user-1", "customer+039@…", "bulk.cus…er+039", "01234567…bcdef0"]);
+    expect(["user-1", "customer+039@mail.example", "bulk.customer+039@mail.example", "0123456789abcdef0", "\u{1f642}".repeat(17)].map(shortened)).toEqual(["user-1", "customer+039@…", "bulk.cus…er+039", "01234567…bcdef0", `${"\u{1f642}".repeat(8)}…${"\u{1f642}".repeat(6)}`]);
   });
   it("have whole marks in even steps", () => {
     expect(marks(0)).toEqual([0, 1]);

@@ -21,8 +21,6 @@ const COLUMNS = ["value", "note", "expires_at"];
 const SEPARATORS: Record<string, string> = { comma: ",", semicolon: ";", tab: "\t" };
 /** First lines that begin so are headers of other programs, where any text may be a value. */
 const SUSPECTS = ["account", "account_id", "customer", "customer_id", "email", "id", "tag", "user", "user_id", "username", "values"];
-/** What an export puts before what a spreadsheet would evaluate. */
-const SHIELDED = /(^|[;\n\r])'(?=(?:[^\S\n\r]|['"\u200b-\u200f\u2060\ufeff])*[=+@\uff1d\uff0b\uff0d\uff20-])/g;
 const TIME = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/;
 
 interface Row {
@@ -33,6 +31,17 @@ interface Row {
   isQuoted: boolean;
 }
 
+/** Behind an apostrophe of an export: what a spreadsheet would evaluate, however it separates cells. */
+const HIDDEN = /(^|[;\t\r\n])'(?=['\s"\u200b-\u200f\u2060\ufeff]*[=+@\uff1d\uff0b\uff0d\uff20-])/g;
+
+/** A cell as an export wrote it, with apostrophes before formulas, and around what has a blank at an end. */
+function read(text: string): string {
+  const cell = text.trim().replace(HIDDEN, "$1");
+  let around = 0;
+  while (around < cell.length / 2 && cell[around] === "'" && cell.at(-1 - around) === "'") around += 1;
+  return around > 0 && /^[\s\x1c-\x1f\x85]|[\s\x1c-\x1f\x85]$/.test(cell.slice(around, -around)) ? cell.slice(1, -1) : cell;
+}
+
 const isAnyText = (kind: string): boolean => kind === "account" || kind === "tag";
 
 /** The rows of CSV (RFC 4180), but for empty ones. Throws with the number of the line where a quote is not closed. */
@@ -40,7 +49,7 @@ export function rowsOf(text: string, separator: string): Row[] {
   const rows: Row[] = [];
   let row: Row = { line: 1, cells: [], isQuoted: false }, cell = "", isQuoted = false, isClosed = false, line = 1;
   const end = () => {
-    row.cells.push(cell.trim().replace(SHIELDED, "$1"));
+    row.cells.push(read(cell));
     cell = "";
     isClosed = false;
   };

@@ -5,7 +5,7 @@ import { FilterBar } from "../filterbar.js";
 import { count, country, many } from "../format.js";
 import { NoEffect, standingOf } from "../standing.js";
 import { useAction, useConsole, useLink, useLoad, usePages } from "../state.js";
-import { AccountLink, Button, type Column, Confirm, Dialog, Field, Id, More, Problem, Show, Table, Time, useSelection, VisitorLink } from "../ui.js";
+import { AccountLink, Button, type Column, Confirm, Dialog, Field, Id, More, Problem, Several, Show, Table, Time, useSelection, VisitorLink } from "../ui.js";
 import type { Entry, Page, StoredList, Total } from "../wire.js";
 import { inParts, type NewEntry, pasted, type Table as Read, tableOf } from "./csv.js";
 
@@ -143,7 +143,7 @@ function Add({ kind, onClose, onAdd }: { kind: string; onClose: () => void; onAd
       await onAdd(values.map((value) => ({ value, note, expires_at })));
     }}>
       <Field label="Values, one per line" hint="Paste as many as you like. A value that is already on the list gets the new note and expiry."><textarea name="values" rows={6} required spellcheck={false} placeholder={PLACEHOLDERS[kind]} value={text} onInput={(event) => setText(event.currentTarget.value)} /></Field>
-      {values.length > 1 && <p role="status">{many(values.length, "value")}: <span class="tag">{values.slice(0, MAX_SHOWN).join(" · ")}{values.length > MAX_SHOWN && " · …"}</span></p>}
+      {values.length > 1 && <p role="status">{many(values.length, "value")}: <Several of={values} most={MAX_SHOWN} /></p>}
       <Problem error={fault} />
       <Field label="Note"><input name="note" maxLength={500} autocomplete="off" /></Field>
       <Field label="Expires" hint="In your time zone. Leave empty for never."><input type="datetime-local" name="expires" /></Field>

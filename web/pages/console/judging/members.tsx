@@ -92,7 +92,7 @@ function All() {
         }}>
           {open.member.has_provider
             ? <p><strong>The OpenID provider still knows this person.</strong> While it maps a role, the next sign-in makes a new member. Remove the role there first, or suspend the member here.</p>
-            : <p>{open.member.email} can no longer sign in.</p>}
+            : <p><bdi>{open.member.email}</bdi> can no longer sign in.</p>}
           <p>Entries of this member in the audit log stay.</p>
         </Confirm>
       )}

@@ -92,7 +92,7 @@ function Opened({ reviews: found, isWhole, since, people, onChanged, onEmpty }: 
     <>
       <ul class="numbers">
         <li><strong>{ofAll(reviews.length)}</strong> open in {environment}{all.length > reviews.length && `, of ${ofAll(all.length)}`}</li>
-        {byRule(reviews).slice(0, 6).map(([rule, number]) => <li key={rule}><button type="button" class="sort" aria-pressed={query.rule === rule} onClick={() => change({ rule: query.rule === rule ? undefined : rule, review: undefined })}><strong>{count(number)}{more}</strong> {rule}</button></li>)}
+        {byRule(reviews).slice(0, 6).map(([rule, number]) => <li key={rule}><button type="button" class="sort" aria-pressed={query.rule === rule} onClick={() => change({ rule: query.rule === rule ? undefined : rule, review: undefined })}><strong>{count(number)}{more}</strong> <bdi>{rule}</bdi></button></li>)}
       </ul>
       {query.state !== "list" ? <Work {...given} empty={empty} /> : shown.length === 0 ? empty : <OpenList {...given} />}
     </>
@@ -308,7 +308,7 @@ function Work({ reviews, more, people, onChanged, empty }: Given & { empty: Cont
         </div>
       )}
       {review
-        ? <><h2 ref={heading} tabIndex={-1}>{review.rule ?? "Opened by hand"}, <Time at={review.opened_at} />{review.reopened_at && <>, opened again <Time at={review.reopened_at} /></>}</h2><One key={review.id} review={review} /></>
+        ? <><h2 ref={heading} tabIndex={-1}><bdi>{review.rule ?? "Opened by hand"}</bdi>, <Time at={review.opened_at} />{review.reopened_at && <>, opened again <Time at={review.reopened_at} /></>}</h2><One key={review.id} review={review} /></>
         : empty}
     </>
   );

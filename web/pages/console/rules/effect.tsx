@@ -1,7 +1,7 @@
 /** What rules would have done to the newest events. */
 /** @jsxImportSource preact */
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { count } from "../format.js";
+import { apart, count } from "../format.js";
 import { useConsole, useLink, useLoad } from "../state.js";
 import { AccountLink, Name, Of, Table, Time, Verdict } from "../ui.js";
 import type { Example, RulesPreview } from "../wire.js";
@@ -10,7 +10,7 @@ const ACTIONS = ["allow", "review", "challenge", "block", "none"];
 
 /** What the service says of these rules, with their names for their places. */
 export const Warnings = ({ of: { warnings, rules } }: { of: { warnings?: string[]; rules: { name: string }[] } }) => (
-  <>{warnings?.map((one) => <p class="note" key={one}>{one.replace(/rules\[(\d*)\]/g, (_, at: string) => (at ? `“${rules[Number(at)]?.name}”` : "The ruleset"))}.</p>)}</>
+  <>{warnings?.map((one) => <p class="note" key={one}>{one.replace(/rules\[(\d*)\]/g, (_, at: string) => (at ? `“${apart(rules[Number(at)]?.name ?? "")}”` : "The ruleset"))}.</p>)}</>
 );
 
 export function Effect({ preview, audience }: { preview: RulesPreview; audience: string }) {

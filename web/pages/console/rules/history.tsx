@@ -1,6 +1,7 @@
 /** Revisions of a ruleset: who saved each, what it changed, and the way back. */
 /** @jsxImportSource preact */
 import { useState } from "preact/hooks";
+import { literal } from "../format.js";
 import { useConsole, usePages } from "../state.js";
 import { Button, Card, Confirm, More, Show, Time } from "../ui.js";
 import type { Revision, Ruleset } from "../wire.js";
@@ -59,7 +60,7 @@ export function Changes({ of }: { of: Difference[] }) {
         <li key={`${one.kind} ${one.name}`}>
           <strong>{one.name}</strong> {one.kind}
           {one.fields.map(({ field, before, after }) => (
-            <p key={field} class="diff"><span class="quiet">{field}:</span> <del>{before || "empty"}</del> <ins>{after || "empty"}</ins></p>
+            <p key={field} class="diff"><span class="quiet">{field}:</span> <del>{literal(before || "empty")}</del> <ins>{literal(after || "empty")}</ins></p>
           ))}
         </li>
       ))}

@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError } from "../api.js";
 import { matchesOf } from "../filters.js";
-import { count, many } from "../format.js";
+import { count, literal, many } from "../format.js";
 import { audienceOf, useAction, useAdmin, useAnswer, useConsole, useLink, useLoad, useMayJudge, useQuery } from "../state.js";
 import { Button, Card, Choice, Confirm, Decided, Dialog, Field, Problem, Show } from "../ui.js";
 import type { Language, Proposal, Rule, RuleMode, Ruleset, RulesPreview } from "../wire.js";
@@ -172,7 +172,7 @@ function Editor({ audience, saved, language, onSaved, onReload, onProposed }: {
           {rules.map((rule, at) => (
             <li key={rule.id ?? `new ${at}`} class={rule.mode}>
               <div class="head">
-                <h3>{rule.name || "A new rule"} <Decided decision={{ action: rule.action }} /> {rule.mode !== "active" && <span class="badge">{rule.mode}</span>}</h3>
+                <h3><bdi>{rule.name || "A new rule"}</bdi> <Decided decision={{ action: rule.action }} /> {rule.mode !== "active" && <span class="badge">{rule.mode}</span>}</h3>
                 <span class="buttons">
                   <Button kind="small" disabled={at === 0} name={`Move ${rule.name} up`} onClick={() => move(at, -1)}>Up</Button>
                   <Button kind="small" disabled={at === rules.length - 1} name={`Move ${rule.name} down`} onClick={() => move(at, 1)}>Down</Button>
@@ -180,7 +180,7 @@ function Editor({ audience, saved, language, onSaved, onReload, onProposed }: {
                   <Button kind="small danger" name={`Remove ${rule.name}`} onClick={() => setRemoving(at)}>Remove</Button>
                 </span>
               </div>
-              <pre class="condition" tabIndex={0}><code>{rule.condition}</code></pre>
+              <pre class="condition" tabIndex={0}><code>{literal(rule.condition)}</code></pre>
               {rule.note && <p class="quiet">{rule.note}</p>}
               <p class="quiet">{rule.counts
                 ? <><Matched rule={rule} counts={rule.counts} audience={audience} mode={saved.rules.find(({ id }) => id === rule.id)?.mode} />{rule.counts.errors_24h > 0 && <strong>; its evaluation failed for {many(rule.counts.errors_24h, "event")} in 24 hours</strong>}</>

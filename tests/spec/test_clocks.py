@@ -208,7 +208,7 @@ async def set_back(live: Live, now_ms: int) -> None:
 @pytest.mark.parametrize("before", [25, 70])
 async def test_what_a_clock_ahead_has_stored_is_in_no_window_once_the_clock_is_right(live: Live, before: int):
     """Decisions 11.4: an office that was busy while a clock was 20 hours ahead, for longer than it took to believe it.
-    More entries than a row has leave room for those of now.
+    More entries than a row has do not displace those of now.
     """
     _, secret = live.issue()
     _, reader = live.issue("secret")

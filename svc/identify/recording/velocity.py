@@ -197,7 +197,7 @@ def _with_accounts(counts: Counts, at_least: int) -> Counts:
 def _counted(who: EventSubjects, subject: Subject, before: VelocityRow, *, is_replayed: bool) -> VelocityRow:
     """Return the velocity of a subject with the event, unless that `is_replayed`."""
     row = before.within(who.at_s)
-    return row if is_replayed else row.with_room(who.at_s).with_event(who.at_s, who.others_of(subject))
+    return row if is_replayed else row.with_space(who.at_s).with_event(who.at_s, who.others_of(subject))
 
 
 MAX_COMPARED = 100

@@ -210,13 +210,13 @@ class VelocityRow(msgspec.Struct, frozen=True):
         others = (one.since(oldest), two.since(oldest), three.since(oldest))
         return VelocityRow(self.first_s, self.last_s, events, others)
 
-    def with_room(self, now_s: int) -> VelocityRow:
-        """Return the row with room for an event of now."""
+    def with_space(self, now_s: int) -> VelocityRow:
+        """Return the row with space for an event of now."""
         if self.last_s <= now_s + _LEAD_S:  # nearly always
             return self
-        events = self.events[:-1] if _is_crowded(self.events, now_s) else self.events
+        events = self.events[:-1] if _lacks_space(self.events, now_s) else self.events
         one, two, three = (
-            Seen(seen.times[:-1], seen.ids[:-1]) if _is_crowded(seen.times, now_s) else seen for seen in self.others
+            Seen(seen.times[:-1], seen.ids[:-1]) if _lacks_space(seen.times, now_s) else seen for seen in self.others
         )
         return VelocityRow(self.first_s, self.last_s, events, (one, two, three))
 
@@ -262,8 +262,8 @@ def _body(events: int, *others: int) -> struct.Struct:
     return struct.Struct(f"<{events}I" + "".join(f"{size}I{size}Q" for size in others))
 
 
-def _is_crowded(times: tuple[int, ...], now_s: int) -> bool:
-    """Return whether what a clock that was ahead has stored leaves the entries of a day no room."""
+def _lacks_space(times: tuple[int, ...], now_s: int) -> bool:
+    """Return whether what a clock that was ahead has stored leaves the entries of a day no space."""
     return len(times) == MOST and times[-1] > now_s + _LEAD_S and times[0] > now_s - _DAY_S
 
 

@@ -84,7 +84,7 @@ RUN_BY = {
     ("docs/webhooks.md", "python", "def is_authentic"): "tests/test_receivers_guide.py",
     ("docs/webhooks.md", "python", "standardwebhooks"): "tests/test_receivers_guide.py",
     ("docs/webhooks.md", "javascript", "isAuthentic"): "tests/test_receivers_guide.py",
-    ("docs/webhooks.md", "go", "func IsAuthentic"): "tests/test_receivers_guide.py",
+    ("docs/webhooks.md", "go", "func IsAuthentic"): "tests/clients/test_receivers_guide.py",
     ("web/sdk/README.md", "html", "console.log(request_id);"): "tests/web/test_examples.py",
     ("web/sdk/README.md", "javascript", "// visitor.js"): "tests/web/test_snippets.py",
     ("web/sdk/README.md", "javascript", "import { requestId }"): "tests/web/test_snippets.py",

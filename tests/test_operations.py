@@ -148,6 +148,20 @@ async def test_the_listed_metrics_are_those_exported_each_once_with_a_descriptio
     assert len({metric.name for metric in METRICS}) == len(METRICS)
 
 
+async def test_a_counter_of_which_each_rise_is_an_alert_is_there_before_the_first(tmp_path: Path):
+    """Of a series that begins with 1 Prometheus sees no rise, unless the rule asks whether it is new."""
+    async with live_service(tmp_path) as live:
+        text = (await live.service.metrics.expose()).decode()
+    there = {sample.name for family in text_string_to_metric_families(text) for sample in family.samples}
+    unseen = [
+        (rule["alert"], name)
+        for rule in RULES
+        for name in re.findall(r"increase\((svc_\w+)(?:\{[^}]*\})?\[\w+\]\)\)? > 0", rule["expr"])
+        if name not in there and f"unless {name} offset" not in rule["expr"]
+    ]
+    assert unseen == []
+
+
 def test_an_alert_has_a_severity_a_summary_and_instructions():
     assert len({rule["alert"] for rule in RULES}) == len(RULES)
     for rule in RULES:

@@ -21,6 +21,7 @@ from svc.features.schema import SCHEMA
 from svc.http.pages.app import SITE
 from svc.identify.model import RULE_ACTIONS, Level
 from svc.identify.scoring.signals import CATALOG
+from svc.kernel.work.store_watch import StoreState
 from svc.serve.metrics.registry import METRICS
 from tests.spec.automation import Automation
 from tests.support.live import Live, live_service, report
@@ -184,6 +185,11 @@ def test_every_alert_has_its_page_in_the_runbook():
     headings = re.findall(r"^#+ (.+)$", RUNBOOK.read_text(), re.MULTILINE)
     anchors = {re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
     assert {rule["alert"].lower() for rule in RULES} <= anchors
+
+
+def test_the_runbook_leads_on_from_every_state_of_the_store_in_readyz():
+    table = RUNBOOK.read_text().partition("| `readyz`")[2].partition("\n\n")[0]
+    assert [state for state in ("full", *get_args(StoreState)) if f'"{state}"' not in table] == ["ok"]
 
 
 def test_the_first_dashboard_begins_with_rate_errors_and_duration():

@@ -94,6 +94,7 @@ def test_a_release_has_the_objects_of_the_manifests(folder: str, sets: tuple[str
         assert own_labels[kind]["app.kubernetes.io/name"] == "svc"
     assert own_labels["Namespace"]["pod-security.kubernetes.io/enforce"] == "restricted"
     assert {kind: plain(document) for kind, document in by_kind(found).items()} == wanted
+    assert wanted["ServiceMonitor"]["spec"]["jobLabel"] == "app.kubernetes.io/name", "the job that alerts name is svc"
     optional = {document["kind"] for document in found} - {document["kind"] for document in rendered(*sets)}
     assert optional == {"Namespace", "ServiceMonitor"}
 

@@ -21,6 +21,7 @@ from svc.features.schema import SCHEMA
 from svc.http.pages.app import SITE
 from svc.identify.model import RULE_ACTIONS, Level
 from svc.identify.scoring.signals import CATALOG
+from svc.kernel.work.store_watch import StoreState
 from svc.serve.metrics.registry import METRICS
 from tests.spec.automation import Automation
 from tests.support.live import Live, live_service, report
@@ -148,6 +149,20 @@ async def test_the_listed_metrics_are_those_exported_each_once_with_a_descriptio
     assert len({metric.name for metric in METRICS}) == len(METRICS)
 
 
+async def test_a_counter_of_which_each_rise_is_an_alert_is_there_before_the_first(tmp_path: Path):
+    """Of a series that begins with 1 Prometheus sees no rise, unless the rule asks whether it is new."""
+    async with live_service(tmp_path) as live:
+        text = (await live.service.metrics.expose()).decode()
+    there = {sample.name for family in text_string_to_metric_families(text) for sample in family.samples}
+    unseen = [
+        (rule["alert"], name)
+        for rule in RULES
+        for name in re.findall(r"increase\((svc_\w+)(?:\{[^}]*\})?\[\w+\]\)\)? > 0", rule["expr"])
+        if name not in there and f"unless {name} offset" not in rule["expr"]
+    ]
+    assert unseen == []
+
+
 def test_an_alert_has_a_severity_a_summary_and_instructions():
     assert len({rule["alert"] for rule in RULES}) == len(RULES)
     for rule in RULES:
@@ -170,6 +185,11 @@ def test_every_alert_has_its_page_in_the_runbook():
     headings = re.findall(r"^#+ (.+)$", RUNBOOK.read_text(), re.MULTILINE)
     anchors = {re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
     assert {rule["alert"].lower() for rule in RULES} <= anchors
+
+
+def test_the_runbook_leads_on_from_every_state_of_the_store_in_readyz():
+    table = RUNBOOK.read_text().partition("| `readyz`")[2].partition("\n\n")[0]
+    assert [state for state in ("full", *get_args(StoreState)) if f'"{state}"' not in table] == ["ok"]
 
 
 def test_the_first_dashboard_begins_with_rate_errors_and_duration():

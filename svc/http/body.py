@@ -40,6 +40,7 @@ _TOO_MANY_VALUES = invalid("", "out_of_range")
 
 _WHERE = re.compile(r" - at `\$\.?(.*)`$")
 _QUOTED = re.compile(r"`([^`]*)`")
+_BOUND = re.compile(r"Expected `\w+`( of length)? ([<>]=) (\d+)")
 _QUOTED_STRING = re.compile(r'"[^"]*"')
 
 
@@ -280,8 +281,8 @@ def _quoted_names(kind: type[msgspec.Struct]) -> list[bytes]:
 
 
 def explain(message: str, location: Location) -> Refusal:
-    """Return `422 validation_error` for the message of msgspec's `ValidationError`: which field, and which issue of
-    decisions 1.5.
+    """Return `422 validation_error` for the message of msgspec's `ValidationError`: which field, which issue of
+    decisions 1.5, and the bound that a value or its length is beyond.
     """
     where = _WHERE.search(message)
     path = where.group(1) if where else ""
@@ -289,7 +290,13 @@ def explain(message: str, location: Location) -> Refusal:
         return invalid(_join(path, _named(message)), "unknown_field", location)
     if message.startswith("Object missing required field"):
         return invalid(_join(path, _named(message)), "required", location)
-    return invalid(path, _value_issue(message), location)
+    refusal = invalid(path, _value_issue(message), location)
+    bound = _BOUND.match(message)
+    if bound is None or not path:
+        return refusal
+    of_length, sign, number = bound.groups()
+    allowed = f"{'have a length of' if of_length else 'be'} {'at least' if sign == '>=' else 'at most'} {number}"
+    return msgspec.structs.replace(refusal, explanation=f"`{path}` must {allowed}. Fix it and retry.")
 
 
 def _value_issue(message: str) -> Issue:

@@ -8,10 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from svc.features.organizations.bodies import IssueSdkKeyBody
+from svc.features.organizations.routes import UpdateSettingsBody
 from svc.http import body
 from svc.http.body import MAX_BODY_BYTES, MAX_DIGITS, beyond_bounds, decode, decode_signals, gunzip, unpack
 from svc.http.schema import IdentifyBody
@@ -56,6 +59,38 @@ def issue_of(result: object) -> tuple[str, str]:
 )
 def test_each_error_of_a_body_is_named(body: str, field: str, issue: str):
     assert issue_of(decode(body.encode(), IdentifyBody)) == (field, issue)
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "says"),
+    [
+        (
+            '{"account_thresholds":{"multi_account":0}}',
+            UpdateSettingsBody,
+            "`account_thresholds.multi_account` must be at least 1.",
+        ),
+        (
+            '{"account_thresholds":{"multi_account":65}}',
+            UpdateSettingsBody,
+            "`account_thresholds.multi_account` must be at most 64.",
+        ),
+        (
+            '{"name":"x","environment":"staging","platforms":[]}',
+            IssueSdkKeyBody,
+            "`platforms` must have a length of at least 1.",
+        ),
+        (
+            '{"name":"%s","environment":"staging"}' % ("x" * 201),
+            IssueSdkKeyBody,
+            "`name` must have a length of at most 200.",
+        ),
+    ],
+)
+def test_the_message_says_the_bound_that_a_value_is_beyond(body: str, kind: type[msgspec.Struct], says: str):
+    """Interface 7: the message of a change that is refused says what to fix."""
+    refusal = decode(body.encode(), kind)
+    assert isinstance(refusal, Refusal)
+    assert refusal.message == f"{says} Fix it and retry."
 
 
 @pytest.mark.parametrize(

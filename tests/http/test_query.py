@@ -58,6 +58,12 @@ def test_an_invalid_query_is_refused_by_name(query: bytes, field: str, issue: st
     assert [(detail.field, detail.issue, detail.location) for detail in refusal.details] == [(field, issue, "query")]
 
 
+def test_the_message_says_the_bound_of_a_parameter() -> None:
+    refusal = read_query(b"page=0", Page)
+    assert isinstance(refusal, Refusal)
+    assert refusal.message == "`page` must be at least 1. Fix it and retry."
+
+
 def test_a_route_without_a_query_refuses_any() -> None:
     refusal = read_query(b"page=1", None)
     assert isinstance(refusal, Refusal)

@@ -221,7 +221,9 @@ def test_an_update_that_cannot_start_gives_the_reason(
         "holds no"
     )
     monkeypatch.setenv("SVC_NETWORK_SOURCES", "tor-exits,tor")
-    run("data", "update", "--from", mirror).assert_refused("no source 'tor'", "svc data sources")
+    run("data", "update", "--from", mirror).assert_refused(
+        "network_sources: there is no source 'tor'", "svc data sources"
+    )
     monkeypatch.delenv("SVC_DATA")
     run("data", "update", "--from", mirror).assert_usage()
 

@@ -218,7 +218,9 @@ async def test_every_error_of_a_change_is_named_at_once(live: Live):
         ("weights.tor", "out_of_range", "body"),
         ("weights.torr", "unknown_signal", "body"),
     ]
-    assert_error(await admin("PUT", f"{WEIGHTS_PATH}/web", body), 422, "validation_error", *faults)
+    refused = await admin("PUT", f"{WEIGHTS_PATH}/web", body)
+    assert_error(refused, 422, "validation_error", *faults)
+    assert refused.json()["error"]["message"].startswith("Weights must be 0 to 100, and suspect_threshold 1 to 1000.")
 
 
 @pytest.mark.parametrize(("threshold", "weight"), [(1, 0), (1000, 100)])

@@ -158,7 +158,7 @@ def wanted(folder: Path, asked: Sequence[str], origin: Origin) -> list[Source]:
     """
     unknown = [name for name in asked if name not in BY_NAME]
     if unknown:
-        raise UpdateError(f"there is no source {unknown[0]!r}; `svc data sources` shows their names")
+        raise UpdateError(f"network_sources: there is no source {unknown[0]!r}; `svc data sources` shows their names")
     kept = kept_files(folder)
 
     def is_wanted(source: Source) -> bool:

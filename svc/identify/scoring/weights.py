@@ -17,6 +17,10 @@ from svc.kernel.values.refusals import Detail, Refusal
 
 SMALLEST_THRESHOLD: Final = 1
 LARGEST_THRESHOLD: Final = 1000
+_BOUNDS = (
+    f"Weights must be 0 to {MAX_WEIGHT}, and suspect_threshold {SMALLEST_THRESHOLD} to {LARGEST_THRESHOLD}. Fix the "
+    "fields listed in `details` and retry."
+)
 
 
 class StoredWeights(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
@@ -106,4 +110,5 @@ def faulty(change: WeightsChange, platform: Platform) -> Refusal | None:
             faults.append(Detail(f"weights.{name}", "unknown_signal", "body"))
         elif not 0 <= weight <= MAX_WEIGHT:
             faults.append(Detail(f"weights.{name}", "out_of_range", "body"))
-    return Refusal("validation_error", tuple(faults)) if faults else None
+    bounds = _BOUNDS if any(fault.issue == "out_of_range" for fault in faults) else ""
+    return Refusal("validation_error", tuple(faults), explanation=bounds) if faults else None

@@ -26,7 +26,7 @@ final class KeyRing {
 
   private static final int KEY_BYTES = 32;
 
-  private Map<String, PublicKey> keys = Map.of();
+  private Map<String, PublicKey> keys = new HashMap<>();
   private Long readAt;
 
   /** Whether the keys must be read before this token is checked. */

@@ -174,11 +174,14 @@ final class Vectors {
 
   private static Object verdict(Map<String, Object> given) {
     KeyRing ring = new KeyRing();
-    ring.put(given.get("keys"), 0);
     Map<String, Object> expected = Body.fieldsOf(given.get("expected"));
     String organization = (String) expected.get("organization_id");
     String environment = (String) expected.get("environment");
-    return told(ring.check((String) given.get("token"), organization, environment, action(expected, given)));
+    String token = (String) given.get("token");
+    String before = ring.check(token, organization, environment, action(expected, given)).problem();
+    if (!before.equals("invalid")) throw new AssertionError(before + " before any key was read");
+    ring.put(given.get("keys"), 0);
+    return told(ring.check(token, organization, environment, action(expected, given)));
   }
 
   private static Action action(Map<String, Object> about, Map<String, Object> given) {

@@ -43,6 +43,10 @@ _NOT_HERE: Any = None
 _UNLIMITED = Allowances(client=0, read=0, management=0, work=0)
 
 
+COMMITS_TOLD = 50
+"""Between two lines which say that what is done in steps, such as an erasure, goes on."""
+
+
 class Asked(NamedTuple):
     """What a command asks a handler for."""
 
@@ -121,6 +125,7 @@ class _OperatorStore:
         self._operation = operation
         self.full: StoreFullError | None = None
         """Why the last write was refused, if that was for want of space."""
+        self._commits = 0
 
     async def query(self, read: Callable[[Snapshot], T], *, recent: bool = False) -> T:  # noqa: ARG002  as of `Store`
         with self._operation.store.read() as snapshot:
@@ -129,6 +134,9 @@ class _OperatorStore:
     async def write_one(self, job: Callable[[Transaction], T], _: int, *, may_use_reserve: bool = False) -> T:
         """Commit with the reserve, as all changes of an operator. `change` has added the audit record to the job."""
         del may_use_reserve
+        self._commits += 1
+        if self._commits % COMMITS_TOLD == 0:
+            click.echo(f"still at work: {self._commits} steps so far", err=True)
         try:
             return apply(self._operation.found, job)
         except StoreFullError as error:

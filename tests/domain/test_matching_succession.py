@@ -6,9 +6,12 @@ import pytest
 
 from svc.identify.matching import Recognition, Statistics, StatisticsUpdate
 from svc.identify.matching.tokens import STRANGERS, TOKENS
-from tests.domain.matching_world import DAY_MS, MINUTE_MS
+from svc.identify.model import Attribute
+from svc.identify.useragent.agent import Agent
+from tests.domain.matching_world import CHROME, DAY_MS, DESKTOP_VALUES, MINUTE_MS
 from tests.domain.test_matching_tokens import ELSEWHERE, FORUM, HOME, NEIGHBOR, SHOP, World, browser
 
+SAFARI = Agent(browser_family="safari", browser_version=1700, os_family="macos", os_release=1400)
 KEY, ANOTHER_KEY = b"a key", b"another key"
 
 
@@ -226,3 +229,15 @@ def test_18_1_a_token_that_was_not_seen_for_thirty_days_bounds_nothing() -> None
     for day in range(3):
         world.comes("a", day)
     assert world.comes(None, 2 + 31).confidence >= 90
+
+
+@pytest.mark.parametrize(("agent", "gap", "is_new"), [(SAFARI, 6.9, False), (SAFARI, 7.1, True), (CHROME, 7.1, False)])
+def test_after_seven_days_a_lost_token_is_no_habit_of_one_visitor_where_browsers_erase_it(
+    agent: Agent, gap: float, is_new: bool
+) -> None:
+    """Who comes without a token again and again is likelier to be who does so now, unless all would by then."""
+    world = World()
+    for day in range(6):
+        world.comes(None, day, agent=agent)
+    changed = DESKTOP_VALUES | {Attribute.GPU: "another"}
+    assert world.comes("a", 5 + gap, agent=agent, values=changed, ip=NEIGHBOR).is_new is is_new

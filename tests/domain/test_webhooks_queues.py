@@ -13,6 +13,7 @@ from svc.features.webhooks.queues import (
     ORGANIZATION_SLOTS,
     PROBE_MS,
     SLOTS,
+    SLOW_SLOTS,
     ConcurrencyLimit,
     DeliveryScheduler,
     EndpointQueue,
@@ -170,6 +171,24 @@ def test_failing_endpoints_have_one_slot_each_and_a_quarter_of_all():
     assert sender.fill() == {EndpointKey(500, 1): 2}, "a healthy one is not in their line"
     sender.end_one(next(iter(started)))
     assert sender.fill().total() == 1
+
+
+def test_slow_endpoints_leave_slots_to_others_however_many_they_are():
+    sender = Sender()
+    for number in range(1, 300):
+        sender.queues.offer(EndpointKey(number, 1), 0)
+        queue = sender.queues.find(EndpointKey(number, 1))
+        assert queue is not None
+        queue.slow = True
+    started = sender.fill()
+    assert started.total() == SLOW_SLOTS
+    sender.queues.offer(EndpointKey(500, 1), 0)
+    assert sender.fill()[EndpointKey(500, 1)] > 0, "a fast one is not in their line"
+    waiting = {EndpointKey(number, 1) for number in range(1, 300)} - started.keys()
+    for one in list(started)[: len(waiting)]:
+        sender.end_one(one)
+        assert sender.fill().keys() & waiting
+    assert not waiting - {queue.key for queue in sender.queues.all() if queue.in_flight}
 
 
 def test_no_queue_starves_behind_two_limits_at_once():

@@ -224,12 +224,12 @@ async def test_only_an_admin_of_the_organization_can_erase_a_visitor(live: Live)
 async def test_an_interrupted_erasure_is_completed_by_the_sweeper(live: Live):
     """One step is one commit: what a crash leaves is whole, is added to by nobody, and is erased at the next sweep."""
     public, number = live.issue()[1], live.organization.number
-    visits = 2 * items_of_step(EVENT_ROWS) + 5
+    visits = 4 * items_of_step(EVENT_ROWS) + 5
     for _ in range(visits):
         visitor_id = (await identified(live, public, marked("a")))["visitor_id"]
     step = partial(erase_visitor, number=number, visitor_id=visitor_id, now_ms=live.clock.now_ms)
     assert live.found.store.write_now([step]) == [False]
-    assert len(live.events()) == visits - items_of_step(EVENT_ROWS)
+    assert 0 < len(live.events()) <= visits - items_of_step(EVENT_ROWS)
     assert (await identified(live, public, marked("a")))["visitor_id"] != visitor_id
     with live.found.store.read() as snapshot:
         assert list(violations(snapshot)) == []
@@ -249,7 +249,7 @@ async def test_a_visitor_with_many_events_is_erased_before_the_response(live: Li
     commits = live.found.store.statistics().commits
     assert (await admin("DELETE", f"/visitors/{answer['visitor_id']}")).status_code == 204
     assert live.events() == []
-    assert live.found.store.statistics().commits == commits + 3 + 1  # the last notes the use of the key
+    assert live.found.store.statistics().commits == commits + 2 + 1  # the last notes the use of the key
 
 
 async def test_the_sweeper_removes_an_erased_visitor_from_the_blocks_of_former_values(live: Live):

@@ -135,6 +135,31 @@ def test_a_step_of_the_erasure_of_a_visitor_has_few_rows_no_matter_who_waits_for
 
 
 @pytest.mark.slow
+def test_the_erasure_of_a_visitor_reads_an_event_twice_and_fills_its_steps(tmp_path: Path):
+    """What searches reads it, and what deletes its outcome and its rows has it from there."""
+    with outbox_world(tmp_path) as world:
+        shop, read = Shop(world), Counter[str]()
+        for at in range(80):
+            at_ms = EPOCH_MS + at * 1000
+            shop.visit(environment="development", at_ms=at_ms, request_id=UUID(bytes=first_id(at_ms + 7)))
+        visitor_id = shop.rows(EVENTS)[0].verdict.visitor_id
+
+        def step(transaction: Transaction) -> Any:
+            counted = Counted(transaction)
+            ended = erase_visitor(counted, shop.number, visitor_id, EPOCH_MS)
+            read.update(counted.read)
+            return ended
+
+        steps = 1
+        while not world.do(step):
+            steps += 1
+        assert shop.rows(EVENTS) == []
+        assert steps <= 3 < 80 / items_of_step(EVENT_ROWS) + 1
+        assert read[EVENTS.name] <= 2 * 80 + steps
+        assert world.violations() == []
+
+
+@pytest.mark.slow
 def test_an_event_that_leaves_a_large_account_is_compared_with_a_bounded_number(tmp_path: Path):
     """The visitor and the country of the event are those of the oldest events of the account alone, and stay."""
     with outbox_world(tmp_path) as world:

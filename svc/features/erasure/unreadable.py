@@ -56,6 +56,11 @@ class _PastCorruption(Transaction):
         self._left: set[tuple[str, bytes]] = set()
         """Rows that this transaction could not read and has not deleted."""
 
+    @property
+    def changed(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]  nobody sets it from without
+        """See `Transaction.changed`."""
+        return self._inner.changed
+
     def get(self, table: Table[V], *key: Any) -> V | None:
         """See `Snapshot.get`; `None` also for a corrupt row."""
         try:

@@ -57,7 +57,7 @@ from svc.identify.tables import (
 )
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot, Transaction
-from svc.kernel.store.steps import EVENT_ROWS, items_of_step
+from svc.kernel.store.steps import EVENT_ROWS, STEP_ROWS, items_of_step
 from svc.kernel.tenants.jobs import release
 from svc.kernel.values.fields import ENVIRONMENTS, Environment
 from svc.kernel.values.ids import is_visitor_id
@@ -65,6 +65,8 @@ from svc.kernel.values.refusals import Refusal
 
 DELIVERY_ROWS = 8
 """Rows of a webhook about an event, for each endpoint."""
+LEAST_AT_ONCE = 16
+"""Events for which a step begins again: each time the rows of the index that they share are written."""
 
 
 def erase_visitor(transaction: Transaction, number: int, visitor_id: str, now_ms: int) -> Refusal | bool:
@@ -103,7 +105,25 @@ def continue_erasure(transaction: Transaction, number: int, raw_id: bytes, now_m
     visitor_number = transaction.get(ERASURES, number, raw_id)
     if visitor_number is None:
         return continue_texts(transaction, number, "visitor", subject_digest(number, "visitor", raw_id.decode()))
-    most = _events_a_step(transaction, number)
+    rows = _rows_of_event(transaction, number)
+    most = items_of_step(rows)
+    found = _erase_events(transaction, number, raw_id, visitor_number, now_ms, most)
+    goes_on = found > most
+    while found > most:  # most events have fewer rows than any may have
+        most = max(0, STEP_ROWS - transaction.changed) // rows
+        if most < LEAST_AT_ONCE:
+            break
+        found = _erase_events(transaction, number, raw_id, visitor_number, now_ms, most)
+    if goes_on or not all(of.step(transaction, number, "visitor", raw_id.decode()) for of in forgetting()):
+        return False
+    transaction.delete(ERASURES, number, raw_id)
+    return begin_texts(transaction, number, "visitor", raw_id.decode())
+
+
+def _erase_events(
+    transaction: Transaction, number: int, raw_id: bytes, visitor_number: int, now_ms: int, most: int
+) -> int:
+    """Erase up to `most` events of a visitor; return how many were found, one more at most."""
     found = list(islice(_readable_events(transaction, number, raw_id), most + 1))
     gone = found[:most]
     archive(transaction, number, gone)
@@ -118,16 +138,13 @@ def continue_erasure(transaction: Transaction, number: int, raw_id: bytes, now_m
     purge_events(transaction, number, gone)
     erased = (transaction.get(ERASED_EVENTS, number) or 0) + len(gone)
     transaction.put(ERASED_EVENTS, (number,), erased)
-    if len(found) > most or not all(of.step(transaction, number, "visitor", raw_id.decode()) for of in forgetting()):
-        return False
-    transaction.delete(ERASURES, number, raw_id)
-    return begin_texts(transaction, number, "visitor", raw_id.decode())
+    return len(found)
 
 
-def _events_a_step(snapshot: Snapshot, number: int) -> int:
-    """Return how many events fit in a step: fewer where endpoints have webhooks about each."""
+def _rows_of_event(snapshot: Snapshot, number: int) -> int:
+    """Return how many rows an event may have: more where endpoints have webhooks about each."""
     endpoints = sum(1 for _ in snapshot.scan_keys(ENDPOINTS, (number,), (number + 1,)))
-    return items_of_step(EVENT_ROWS + DELIVERY_ROWS * endpoints)
+    return EVENT_ROWS + DELIVERY_ROWS * endpoints
 
 
 def purge_events(transaction: Transaction, number: int, events: Sequence[tuple[bytes, Event]]) -> None:

@@ -1,9 +1,9 @@
 """Which endpoint is next: a queue for each endpoint with work, and the limits between them (decisions 8.8).
 
 The rules, without clock, store or network: an endpoint has 1 to 8 slots by how well it responds, one while it fails; an
-organization has 32; there are 256 in all, and failing endpoints together have a quarter of them. The fewer are free,
-the fewer an endpoint may have: those that respond slowly leave some for all others. Queues with due work take turns.
-Whatever is asked here costs the same however many queues there are.
+organization has 32; there are 256 in all, of which failing endpoints together have a quarter and slow ones seven
+eighths. The fewer are free, the fewer an endpoint may have: busy ones leave some for all others. Queues with due work
+take turns. Whatever is asked here costs the same however many queues there are.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ H = TypeVar("H")
 SLOTS = 256
 ORGANIZATION_SLOTS = 32
 FAILING_SLOTS = SLOTS // 4
+SLOW_SLOTS = SLOTS * 7 // 8
+SLOW_MS = 1_000
+"""An endpoint is slow whose last attempt took so long."""
 ENDPOINT_SLOTS = 8
 FREE_PER_SLOT = 8
 """Free slots of all that an endpoint needs for each slot of its own. The first it may always have."""
@@ -77,6 +80,8 @@ class EndpointQueue(msgspec.Struct, Generic[H], kw_only=True, eq=False):
     limit: ConcurrencyLimit = ConcurrencyLimit()
     failing: bool = False
     """It has status `failing`, or has failed often enough in a row to be on the way there."""
+    slow: bool = False
+    """Its last attempt took `SLOW_MS` or longer."""
     probe_at_ms: int = 0
     """Of a backlog nothing is sent before."""
     backlogged: bool = False
@@ -106,10 +111,13 @@ class DeliveryScheduler(Generic[H]):
         self._ready: deque[EndpointQueue[H]] = deque()
         self._behind_organization: defaultdict[int, list[EndpointQueue[H]]] = defaultdict(list)
         self._behind_failing: deque[EndpointQueue[H]] = deque()
+        self._behind_slow: deque[EndpointQueue[H]] = deque()
         self._organization_in_flight: Counter[int] = Counter()
         self._failing_in_flight: set[tuple[EndpointKey, DeliveryKey]] = set()
-        self._taken: dict[EndpointKey, bool] = {}
-        """Those that were taken and not handed back yet, and whether they failed then: each may need a slot."""
+        self._slow_in_flight: set[tuple[EndpointKey, DeliveryKey]] = set()
+        self._taken: dict[EndpointKey, tuple[bool, bool]] = {}
+        """Those that were taken and not handed back yet, and whether they failed or were slow then: each may need a
+        slot."""
         self.in_flight = 0
         self.organization_slots = ORGANIZATION_SLOTS
 
@@ -138,7 +146,8 @@ class DeliveryScheduler(Generic[H]):
         """
         queue = self._by_endpoint.get(key)
         if queue is not None:
-            queue.due_ms, queue.limit, queue.failing, queue.news = None, ConcurrencyLimit(), False, True
+            queue.due_ms, queue.limit, queue.news = None, ConcurrencyLimit(), True
+            queue.failing = queue.slow = False
             self._drop_if_idle(queue)
         return queue
 
@@ -166,9 +175,12 @@ class DeliveryScheduler(Generic[H]):
             elif queue.failing and not self._may_try_failing():
                 queue.queued = True
                 self._behind_failing.append(queue)
+            elif queue.slow and not self._may_try_slow():
+                queue.queued = True
+                self._behind_slow.append(queue)
             else:
                 queue.news = False
-                self._taken[queue.key] = queue.failing
+                self._taken[queue.key] = queue.failing, queue.slow
                 return queue
         return None
 
@@ -182,6 +194,8 @@ class DeliveryScheduler(Generic[H]):
         self._organization_in_flight[queue.key.organization] += 1
         if queue.failing:
             self._failing_in_flight.add((queue.key, delivery))
+        if queue.slow:
+            self._slow_in_flight.add((queue.key, delivery))
         self._queue(queue)
 
     def again(self, queue: EndpointQueue[H]) -> None:
@@ -208,6 +222,7 @@ class DeliveryScheduler(Generic[H]):
             self._failing_in_flight.remove((queue.key, delivery))
             if self._behind_failing:  # to the front: a queue that waits for these slots has had its turn before
                 self._ready.appendleft(self._behind_failing.popleft())
+        self._slow_in_flight.discard((queue.key, delivery))
         number = queue.key.organization
         self._organization_in_flight[number] -= 1
         if not self._organization_in_flight[number]:
@@ -233,6 +248,8 @@ class DeliveryScheduler(Generic[H]):
             return self._ready.popleft()
         if self._behind_failing and self._may_try_failing():
             return self._behind_failing.popleft()
+        if self._behind_slow and self._may_try_slow():
+            return self._behind_slow.popleft()
         return None
 
     def _slots_of(self, queue: EndpointQueue[H]) -> int:
@@ -245,7 +262,11 @@ class DeliveryScheduler(Generic[H]):
         return self._organization_in_flight[organization] + taken
 
     def _may_try_failing(self) -> bool:
-        return len(self._failing_in_flight) + sum(self._taken.values()) < FAILING_SLOTS
+        taken = sum(is_failing for is_failing, _ in self._taken.values())
+        return len(self._failing_in_flight) + taken < FAILING_SLOTS
+
+    def _may_try_slow(self) -> bool:
+        return len(self._slow_in_flight) + sum(is_slow for _, is_slow in self._taken.values()) < SLOW_SLOTS
 
     def _hand_back(self, queue: EndpointQueue[H]) -> None:
         """Release a queue that was taken, and let the queues that wait for its organization's slots try again."""
@@ -254,7 +275,7 @@ class DeliveryScheduler(Generic[H]):
 
     def _drop_if_idle(self, queue: EndpointQueue[H]) -> None:
         """Forget a queue that knows nothing a new one would not."""
-        if not queue.in_flight and queue.limit == ConcurrencyLimit() and not queue.failing:
+        if not queue.in_flight and queue.limit == ConcurrencyLimit() and not (queue.failing or queue.slow):
             self._by_endpoint.pop(queue.key, None)
 
     def _queue(self, queue: EndpointQueue[H]) -> None:
@@ -275,7 +296,7 @@ def adjust_concurrency(
     first failed attempt in a row began, by the wall clock (Unix ms), as `result` has its times.
     """
     queue.limit = queue.limit.after(result, recovered=result.error is None and queue.failing)
-    queue.failing, queue.backlogged = failing, False
+    queue.failing, queue.backlogged, queue.slow = failing, False, result.duration_ms >= SLOW_MS
     if failing:
         ended_ms = result.started_ms + result.duration_ms
         queue.probe_at_ms = now_ms + probe_after_ms(ended_ms - (failing_since_ms or ended_ms))

@@ -180,6 +180,9 @@ class _Watched(Snapshot):
 class Transaction(Snapshot):
     """A snapshot that can be changed."""
 
+    changed = 0
+    """Rows that were written or deleted through it so far; one that was changed twice counts twice."""
+
     def __init__(self, writer: Writer) -> None:
         super().__init__(writer)
         self.writer = writer
@@ -189,18 +192,22 @@ class Transaction(Snapshot):
         packed = table.key.pack(*key)
         encoded = table.encode(packed, value)
         self.writer.put(table.name, packed, encoded)
+        self.changed += 1
         return len(encoded)
 
     def put_all(self, table: Table[V], keys: Iterable[tuple[Any, ...]], value: V) -> None:
         """Insert or replace rows that have the same value, which is encoded once. Raises `StoreFullError`."""
         body, packed = table.value.encode(value), [table.key.pack(*key) for key in keys]
         self.writer.put_many(table.name, [(key, table.with_checksum(key, body)) for key in packed])
+        self.changed += len(packed)
 
     def delete(self, table: Table[Any], *key: Any) -> bool:
         """Delete a row; return whether it existed. Raises `StoreFullError`: a delete takes pages before it
         frees any.
         """
-        return self.writer.delete(table.name, table.key.pack(*key))
+        found = self.writer.delete(table.name, table.key.pack(*key))
+        self.changed += found
+        return found
 
     def clear(self, table: Table[Any]) -> None:
         """Delete every row of a table."""
@@ -273,6 +280,7 @@ class RecordedTransaction(Transaction):
             return sums.encode(table, packed, step(sums.decode(table, packed, raw)))
 
         self._recording.update(table.name, packed, on_bytes)
+        self.changed += 1
 
     def ask(self, table: Table[V], key: tuple[Any, ...], question: Callable[[V | None], T]) -> T:
         """Return `question(row)` and record only its answer: the job runs again if the answer changes, not if the row

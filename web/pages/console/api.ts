@@ -30,6 +30,7 @@ interface Options {
 
 const CUT = "The response was cut off on its way.";
 const UNREACHABLE = "The service cannot be reached. Check the connection and that it is running, then try again.";
+const ERASING = "The connection was lost, and the erasure goes on. Erase again to see it end.";
 const UNKNOWN = "The connection was lost, and it may be done: look before you try again.";
 /** Seconds without an answer, after which the line is taken for dead: browsers wait for minutes. */
 const LONGEST = 60;
@@ -55,8 +56,11 @@ export const pass = (seconds: number) => new Promise((done) => setTimeout(done, 
 
 const writes = (method: string, path: string): boolean => method !== "GET" && !SIGNING_IN.includes(path) && !/(^|\/)(preview|check|examples|standing)$/.test(path);
 
+/** An erasure of many events takes minutes, and has no other answer than its end. */
+const erases = (method: string, path: string): boolean => method === "DELETE" && /\/(visitors|accounts)\/[^/]+$/.test(path);
+
 /** Without an answer it is not known whether something was written. */
-const without = (method: string, path: string): string => (writes(method, path) ? UNKNOWN : UNREACHABLE);
+const without = (method: string, path: string): string => (erases(method, path) ? ERASING : writes(method, path) ? UNKNOWN : UNREACHABLE);
 
 /** What comes within this time, in seconds; without it, an error with this text. */
 export const within = <T>(answer: Promise<T>, text: string, time = LONGEST): Promise<T> =>
@@ -114,7 +118,7 @@ export class Api {
       response.status === 204 ? (undefined as T) : response.json().catch((error: unknown) => {
         throw options?.signal?.aborted ? error : new ApiError(`${CUT} ${writes(method, path) ? "It is done: load the page again." : "Try again."}`);
       }));
-    return within(answered, without(method, path));
+    return erases(method, path) ? answered : within(answered, without(method, path));
   }
 
   get<T>(path: string, query?: Sent, signal?: AbortSignal): Promise<T> {

@@ -88,6 +88,7 @@ function Erase({ id }: { id: string }) {
           notify("The account is erased.");
           location.hash = link("accounts");
         }}>
+          <p>Many events take minutes; it goes on if you leave.</p>
           <label class="field"><span>Type <code>{id}</code> to confirm</span>
             <input value={typed} autocomplete="off" spellcheck={false} onInput={(event) => setTyped(event.currentTarget.value)} />
           </label>

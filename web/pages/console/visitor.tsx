@@ -110,7 +110,7 @@ function Erase({ visitor }: { visitor: VisitorDetail }) {
           if (typed !== expected) throw new Error(`Type ${expected}, the first ${LETTERS} characters of the id, to confirm.`);
           await erase();
         }}>
-          <p><code>{visitor.visitor_id}</code> and everything stored about it.</p>
+          <p><code>{visitor.visitor_id}</code> and everything stored about it. Many events take minutes; it goes on if you leave.</p>
           <label class="field"><span>Type <code>{expected}</code> to confirm</span>
             <input value={typed} autocomplete="off" spellcheck={false} onInput={(event) => setTyped(event.currentTarget.value)} />
           </label>

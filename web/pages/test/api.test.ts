@@ -42,7 +42,8 @@ it("says of what was written that it is done, or may be, where the answer is los
   await expect(api.manage("POST", "sdk-keys", {})).rejects.toThrow("The response was cut off on its way. It is done: load the page again.");
   vi.stubGlobal("fetch", () => Promise.reject(new TypeError("Failed to fetch")));
   await expect(api.manage("POST", "sdk-keys", {})).rejects.toThrow("it may be done: look before you try again");
-  await expect(api.manage("DELETE", "accounts/checkout-1")).rejects.toThrow("it may be done");
+  await expect(api.manage("DELETE", "accounts/checkout-1/notes/1")).rejects.toThrow("it may be done");
+  await expect(api.manage("DELETE", "accounts/checkout-1")).rejects.toThrow("the erasure goes on");
   for (const read of [api.get("events"), api.manage("POST", "rules/preview", {}), api.call("POST", "standing", {}), api.call("POST", "session", {})]) await expect(read).rejects.toThrow("cannot be reached");
 });
 
@@ -52,6 +53,10 @@ it("takes a line that is silent for a minute for dead", async () => {
   const said = Promise.all(["GET", "POST"].map((method) => api.call(method, "views").catch((error: Error) => error.message)));
   await vi.advanceTimersByTimeAsync(60_000);
   expect(await said).toEqual([expect.stringContaining("cannot be reached"), expect.stringContaining("it may be done")]);
+  const ended = vi.fn();
+  for (const erased of ["visitors/a", "accounts/b"]) api.manage("DELETE", erased).catch(ended);
+  await vi.advanceTimersByTimeAsync(600_000);
+  expect(ended, "an erasure of many events goes on").not.toHaveBeenCalled();
   vi.useRealTimers();
 });
 

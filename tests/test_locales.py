@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from svc.command.output import cut, padded, show_table
 from tests.support.process import ENVIRONMENT, PROGRAM, run_json
 
 pytestmark = pytest.mark.slow(2)
@@ -57,3 +58,24 @@ def test_a_variable_that_is_no_text_is_refused_by_its_name_alone():
     refused = ran("webhook", "verify", "--timestamp", "1", "--signature", "sha256=00", WEBHOOK_SECRET=NOT_TEXT)
     assert (refused.returncode, refused.stdout) == (2, b"")
     assert refused.stderr == b"Error: the variable WEBHOOK_SECRET is not UTF-8 text\n"
+
+
+def test_columns_stand_below_each_other_on_a_terminal(capsys: pytest.CaptureFixture[str]):
+    names = ["plain", "株式会社", "cafe\u0301", "\U0001f642", "a\u200bb", "a\u061cb"]
+    show_table([{"name": name, "last": "|"} for name in names], ("name", "last"), "names", as_json=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [
+        "name      last",
+        "plain     |",
+        "株式会社  |",
+        "cafe\u0301      |",
+        "\U0001f642        |",
+        "a\u200bb        |",
+        "a\\u061cb  |",
+    ]
+    assert [padded(cut(text, 5), 5) for text in ("株式会社", "会社", "cafe\u0301s", "account")] == [
+        "株式…",
+        "会社 ",
+        "cafe\u0301s",
+        "acco…",
+    ]

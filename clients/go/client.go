@@ -345,6 +345,11 @@ func (c *Client) request(ctx context.Context, call Call) (*http.Request, error) 
 		if err != nil {
 			return nil, fmt.Errorf("svc: the body cannot be sent: %w", err)
 		}
+		for _, one := range escapes.FindAll(text, -1) {
+			if string(one) == `\ufffd` { // in the place of bytes; the character itself is not escaped
+				return nil, errors.New("svc: the body cannot be sent: a text of it is not UTF-8")
+			}
+		}
 		body = bytes.NewReader(text)
 	}
 	request, err := http.NewRequestWithContext(ctx, call.Method, c.baseURL+base+path, body)

@@ -263,6 +263,12 @@ func TestAnIdentifierStaysInItsPlace(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	for text, isRefused := range map[string]bool{"caf\xe9": true, "\ufffd \\ufffd": false} {
+		_, err := client.CreateAccountNote(t.Context(), "org", "a", NewNoteBody{Text: text})
+		if isRefused != (err != nil && strings.Contains(err.Error(), "not UTF-8")) {
+			t.Errorf("%q %v", text, err)
+		}
+	}
 	if _, err := client.ListAccountNotes(t.Context(), "{}", "a/../b?c=d#e 1"); err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,10 @@ import os
 import re
 import select
 import sys
+import unicodedata
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO, TypeVar
 
@@ -75,11 +77,11 @@ def progress() -> Generator[Steps]:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """What moves a terminal's cursor or turns its text around: a customer chooses the names of its keys."""
 
 
-_UNSEEN_IN_LINES = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_UNSEEN_IN_LINES = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """The same but for the line break, which ends a line of JSON or CSV."""
 
 
@@ -232,9 +234,33 @@ def show_table(rows: list[dict[str, Any]], columns: tuple[str, ...], name: str, 
         click.echo(f"no {name}")
         return
     cells = [columns, *[tuple(readable(row.get(column)) for column in columns) for row in rows]]
-    widths = [max(len(line[index]) for line in cells) for index in range(len(columns))]
+    widths = [max(terminal_width(line[index]) for line in cells) for index in range(len(columns))]
     for line in cells:
-        click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+        click.echo("  ".join(padded(cell, width) for cell, width in zip(line, widths, strict=True)).rstrip())
+
+
+def terminal_width(text: str) -> int:
+    """Return how many columns a text takes on a terminal: two for a wide character, none for a mark on another."""
+    return len(text) if text.isascii() else sum(map(_width, text))
+
+
+def _width(character: str) -> int:
+    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def padded(text: str, width: int) -> str:
+    """Return the text with spaces behind it, up to so many columns."""
+    return text + " " * (width - terminal_width(text))
+
+
+def cut(text: str, width: int) -> str:
+    """Return the text, or what of it leaves a column for an ellipsis."""
+    if terminal_width(text) <= width:
+        return text
+    ends = accumulate(map(_width, text))
+    return text[: sum(1 for end in ends if end < width)] + "…"
 
 
 def show_json(value: Any) -> None:

@@ -101,6 +101,10 @@ def test_a_password_is_hashed_with_its_address_and_key():
         ("ada@B\u00fccher.example", "ada@b\u00fccher.example"),
         ("ada@xn--bcher-kva.Example", "ada@b\u00fccher.example"),
         ("ada@xn--.example", None),
+        ("a\u200bda@shop.example", None),
+        ("ada\ufeff@shop.example", None),
+        ("\u202eada@shop.example", None),
+        ("ada\x9b@shop.example", None),
         ("ada@shop\u2024example.com", None),
     ],
 )

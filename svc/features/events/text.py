@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
-from svc.command.output import readable
+from svc.command.output import cut, padded, readable
 from svc.features.changes.jobs import Change
 from svc.identify.model import Verdict
 from svc.identify.queries.events import EventMatch, UnreadableEvent
@@ -75,11 +75,7 @@ def _signals(event: Event) -> list[str]:
 
 
 def _line(columns: dict[str, int], cells: dict[str, str]) -> str:
-    return "  ".join(_cut(readable(cells[name]), width).ljust(width) for name, width in columns.items()).rstrip()
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
+    return "  ".join(padded(cut(readable(cells[name]), width), width) for name, width in columns.items()).rstrip()
 
 
 def _proven(verdict: Verdict) -> str | None:

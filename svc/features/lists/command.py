@@ -217,7 +217,11 @@ def _entry(row: Row, kind: ListKind, now_ms: int) -> NewEntry:
 @lists.command(reads=True, epilog=examples("svc list export ORG blocked_addresses > networks.csv"))
 @click.argument("name")
 def export(operation: Operation, name: str) -> None:
-    """Print the entries of a list as CSV, as `svc list import` reads it, without those that have expired."""
+    """Print the entries of a list as CSV, as `svc list import` reads it, without those that have expired.
+
+    A cell that begins with = + - @ gets an apostrophe in front, so that no spreadsheet evaluates it; --json has exact
+    values.
+    """
     known = _named(operation, name)
     entries = _entries(operation, known)
     if operation.as_json:

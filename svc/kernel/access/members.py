@@ -102,11 +102,11 @@ def is_member_id(text: str) -> bool:
 def canonical_email(text: str) -> str | None:
     """Return an e-mail address in its one spelling: NFC, lower case, no spaces around it, the domain as people read it
     (IDNA); `None` for what is none, and for text that only looks like one, as with a KELVIN SIGN in the place of a `k`
-    (decisions 15.4). Whether mail reaches anybody there, nothing here asks.
+    or a character that nobody sees (decisions 15.4). Whether mail reaches anybody there, nothing here asks.
     """
     given = text.strip()
     spelled = unicodedata.normalize("NFC", given)
-    if any(made.isascii() for made in set(spelled) - set(given)):
+    if not spelled.isprintable() or any(made.isascii() for made in set(spelled) - set(given)):
         return None
     local, at, domain = spelled.lower().rpartition("@")
     spelled = f"{local}{at}{_domain(domain)}"

@@ -36,7 +36,11 @@ public final class Call {
     this.path = made;
   }
 
+  /** Throws {@code IllegalArgumentException} for half of a surrogate pair, in whose place a question mark would be sent. */
   static String escaped(String text) {
+    if (!StandardCharsets.UTF_8.newEncoder().canEncode(text)) {
+      throw new IllegalArgumentException("half of a surrogate pair: no identifier, and no filter");
+    }
     return URLEncoder.encode(text, StandardCharsets.UTF_8).replace("+", "%20");
   }
 

@@ -251,10 +251,12 @@ final class Sending {
   private static void identifiers() throws IOException {
     try (Server server = new Server((exchange, number) -> send(exchange, 200, "{}"))) {
       Client client = server.client();
-      for (String wrong : Arrays.asList("", ".", "..", null)) {
+      for (String wrong : Arrays.asList("", ".", "..", "half\ud83d", null)) {
         String said = String.valueOf(thrown(() -> client.getVisitor(wrong)));
         same("identifier " + wrong, said.contains("no identifier"), true);
       }
+      Throwable half = thrown(() -> client.listEvents(new ListEventsQuery().tag("half\ud83d")));
+      same("half of a character in a query", half instanceof IllegalArgumentException, true);
       client.listAccountNotes("{}", "a/../b?c=d#e 1");
       String path = "/api/v1/management/organizations/%7B%7D/accounts/a%2F..%2Fb%3Fc%3Dd%23e%201/notes";
       same("path", server.seen.get(0).getRequestURI().toString(), path);

@@ -1599,7 +1599,8 @@ type VisitorVelocity struct {
 type WebhookBody struct {
 	// Id of the endpoint.
 	ID string `json:"id"`
-	// Where deliveries go. Of a chat, analysts and viewers see no path.
+	// Where deliveries go: `https`, without user info or fragment, port 443 or one above 1023, and every address of
+	// its host public.
 	URL string `json:"url"`
 	// A note for people.
 	Description string `json:"description"`
@@ -1654,7 +1655,7 @@ type WebhookDeliveryBody struct {
 	ID string `json:"id"`
 	// Id of the endpoint.
 	EndpointID string `json:"endpoint_id"`
-	// As it was when this was sent. Of a chat, and of an endpoint that was deleted, analysts and viewers see no path.
+	// As it was when this was sent.
 	EndpointURL string `json:"endpoint_url"`
 	// The same on every attempt, and on a redelivery.
 	EventID string `json:"event_id"`

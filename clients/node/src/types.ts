@@ -1739,7 +1739,10 @@ export interface VisitorVelocity {
 export interface WebhookBody {
   /** Id of the endpoint. */
   id: string;
-  /** Where deliveries go. Of a chat, analysts and viewers see no path. */
+  /**
+   * Where deliveries go: `https`, without user info or fragment, port 443 or one above 1023, and every address of
+   * its host public.
+   */
   url: string;
   /** A note for people. */
   description: string;
@@ -1809,7 +1812,7 @@ export interface WebhookDeliveryBody {
   id: string;
   /** Id of the endpoint. */
   endpoint_id: string;
-  /** As it was when this was sent. Of a chat, and of an endpoint that was deleted, analysts and viewers see no path. */
+  /** As it was when this was sent. */
   endpoint_url: string;
   /** The same on every attempt, and on a redelivery. */
   event_id: string;

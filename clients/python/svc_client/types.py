@@ -1322,7 +1322,9 @@ class WebhookBody(TypedDict):
     id: str
     """Id of the endpoint."""
     url: str
-    """Where deliveries go. Of a chat, analysts and viewers see no path."""
+    """Where deliveries go: `https`, without user info or fragment, port 443 or one above 1023, and every address
+    of its host public.
+    """
     description: str
     """A note for people."""
     environment: str
@@ -1381,9 +1383,7 @@ class WebhookDeliveryBody(TypedDict):
     endpoint_id: str
     """Id of the endpoint."""
     endpoint_url: str
-    """As it was when this was sent. Of a chat, and of an endpoint that was deleted, analysts and viewers see no
-    path.
-    """
+    """As it was when this was sent."""
     event_id: str
     """The same on every attempt, and on a redelivery."""
     event: str

@@ -122,7 +122,7 @@ class WebhookBody(msgspec.Struct, frozen=True, kw_only=True):
     """One endpoint (interface 2.9)."""
 
     id: WebhookId
-    url: Annotated[Url, about("Where deliveries go. Of a chat, analysts and viewers see no path.")]
+    url: Url
     description: Note
     environment: LiveOrTest
     events: Annotated[tuple[EventType, ...], SOME_EVENTS, about("Types of events that it subscribes to.")]
@@ -213,14 +213,7 @@ class WebhookDeliveryBody(msgspec.Struct, frozen=True, kw_only=True):
 
     id: Annotated[RequestId, about("UUIDv7 of the attempt; it sorts by time.")]
     endpoint_id: WebhookId
-    endpoint_url: Annotated[
-        str,
-        about(
-            "As it was when this was sent. Of a chat, and of an endpoint that was deleted, analysts and viewers see no "
-            "path.",
-            "https://shop.example/hooks/svc",
-        ),
-    ]
+    endpoint_url: Annotated[str, about("As it was when this was sent.", "https://shop.example/hooks/svc")]
     event_id: Annotated[EventId, about("The same on every attempt, and on a redelivery.")]
     event: Annotated[EventType, about("Type of the event.", "identification.completed")]
     environment: Annotated[WebhookEnvironment, about("Environment of the endpoint when the event happened.", "live")]

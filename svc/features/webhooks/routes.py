@@ -26,7 +26,6 @@ from svc.features.webhooks.bodies import (
     UpdateWebhookBody,
     WebhookBody,
     WebhookDeliveriesBody,
-    WebhookDeliveryBody,
     WebhooksBody,
     delivery_row,
     webhook_row,
@@ -53,8 +52,7 @@ from svc.http.openapi import document as openapi
 from svc.http.openapi import json_schema
 from svc.http.openapi.json_schema import Json, reference
 from svc.http.route import ORGANIZATION, Call, Route, Services
-from svc.kernel.access.audit import Audited, without_path
-from svc.kernel.access.roles import may
+from svc.kernel.access.audit import Audited
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.encodings import Cursors
 from svc.kernel.values.fields import A_WEBHOOK_ID, AN_EVENT_ID, about
@@ -72,9 +70,7 @@ async def list_webhooks(services: Services, call: Call) -> WebhooksBody | Refusa
     found = await services.store.query(partial(endpoints_of, number=caller.organization.number))
     rows: list[WebhookBody] = []
     for registered in reversed(found):
-        row = await _row(services, call, registered)
-        is_shown = registered.endpoint.is_signed or _may_write(call)
-        rows.append(row if is_shown else msgspec.structs.replace(row, url=without_path(row.url)))
+        rows.append(await _row(services, call, registered))
         await trio.lowlevel.checkpoint()  # a busy endpoint's day is 1,441 rows to add up: some milliseconds
     return WebhooksBody(tuple(rows))
 
@@ -177,24 +173,10 @@ async def list_deliveries(services: Services, call: Call) -> WebhookDeliveriesBo
         rows = attempts_page(snapshot, number, environment, since=since, before=before, limit=count)
         return ((row[0], row if wanted in (None, row[1].endpoint_id) else None) for row in rows)
 
-    found = [] if _may_write(call) else await services.store.query(partial(endpoints_of, number=number))
-    signed = {each.endpoint.id for each in found if each.endpoint.is_signed}
-
-    def row(attempt_id: bytes, attempt: Attempt) -> WebhookDeliveryBody:
-        shown = delivery_row(attempt_id, attempt)
-        if shown.endpoint_id in signed or _may_write(call):
-            return shown
-        return msgspec.structs.replace(shown, endpoint_url=without_path(shown.endpoint_url))
-
     cursors = Cursors(services.webhooks.cursors_key, "deliveries", number)
-    rows = encoded(scan, lambda found: row(*found))
+    rows = encoded(scan, lambda found: delivery_row(*found))
     page = await read_page(services, call.turn, cursors, query, rows, BEYOND)
     return page if isinstance(page, Refusal) else WebhookDeliveriesBody(page.rows, page.next_cursor)
-
-
-def _may_write(call: Call) -> bool:
-    """Return whether the caller may know an address that lets anybody write to a chat: it may change endpoints."""
-    return may(caller_of(call).key.role, "develop")
 
 
 async def _is_another_url(services: Services, call: Call, url: str | None) -> bool:

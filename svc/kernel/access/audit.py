@@ -125,7 +125,7 @@ def asked(values: Mapping[str, Any], how: Audited = Audited()) -> dict[str, Any]
 
 def _written(name: str, value: Any) -> Any:
     if name == "url" and value is not None:
-        return without_path(value)
+        return _origin(value)
     if name in COUNTED and isinstance(value, list | tuple):
         return len(value)  # pyright: ignore[reportUnknownArgumentType]  of anything
     if isinstance(value, list | tuple):
@@ -133,7 +133,7 @@ def _written(name: str, value: Any) -> Any:
     return value[:LONGEST_TEXT] + "…" if isinstance(value, str) and len(value) > LONGEST_TEXT else value
 
 
-def without_path(url: str) -> str:
+def _origin(url: str) -> str:
     """Return the origin of a URL, without path and query, which often are the secret that gives access."""
     scheme, _, rest = url.partition("://")
     authority = re.split(r"[/?#]", rest, maxsplit=1)[0]

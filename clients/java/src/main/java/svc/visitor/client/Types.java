@@ -4411,7 +4411,10 @@ public final class Types {
       return textAt("id");
     }
 
-    /** Where deliveries go. Of a chat, analysts and viewers see no path. */
+    /**
+     * Where deliveries go: {@code https}, without user info or fragment, port 443 or one above 1023, and every
+     * address of its host public.
+     */
     public String url() {
       return textAt("url");
     }
@@ -4543,7 +4546,7 @@ public final class Types {
       return textAt("endpoint_id");
     }
 
-    /** As it was when this was sent. Of a chat, and of an endpoint that was deleted, analysts and viewers see no path. */
+    /** As it was when this was sent. */
     public String endpointUrl() {
       return textAt("endpoint_url");
     }

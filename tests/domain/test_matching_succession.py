@@ -175,12 +175,32 @@ def test_18_1_a_key_that_has_not_joined_yet_proves_nothing() -> None:
     assert [world.comes("a", day, key=KEY).confidence for day in range(6, 11)] == [100, 89, 89, 100, 100]
 
 
-def test_18_1_a_token_that_joined_is_certain_on_another_day_once_the_older_one_was_silent_for_three() -> None:
+@pytest.mark.parametrize(
+    ("days", "confidences"),
+    [
+        ((3, 3.1, 4, 5), [89, 89, 89, 100]),
+        ((12, 12.1, 13), [89, 89, 100]),
+        ((40, 40.1), [99, 100]),
+    ],
+    ids=["at once", "after days", "once the older one lives no more"],
+)
+def test_18_1_a_token_that_joined_is_certain_on_another_day_once_the_older_one_was_silent_for_three(
+    days: tuple[float, ...], confidences: list[int]
+) -> None:
     world = World()
     for day in range(3):
         world.comes("a", day)
-    confidences = [world.comes("b", day).confidence for day in (3, 3.1, 4, 5)]
-    assert confidences == [89, 89, 89, 100]
+    assert [world.comes("b", day).confidence for day in days] == confidences
+
+
+def test_18_1_a_token_that_never_signed_is_no_proof_beside_a_living_one_that_does() -> None:
+    """Of another site of the organization."""
+    world = World()
+    for day in range(9):
+        world.comes("a", day, key=KEY)
+    seen = [world.comes("b", day, origin=FORUM) for day in range(9, 15)]
+    assert [(one.number, one.confidence) for one in seen] == [(1, 89)] * 6
+    assert world.comes("b", 39, origin=FORUM).confidence == 100
 
 
 def test_fifteen_equal_laptops_that_start_in_one_morning_are_fifteen_visitors_from_the_third_on() -> None:

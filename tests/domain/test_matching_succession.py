@@ -80,6 +80,22 @@ def test_a_browser_that_clears_its_storage_stays_one_visitor_though_an_equal_dev
     assert [world.comes(name, day).number for day, name in enumerate("abcdef", start=1)] == [2] * 6
 
 
+def test_visitors_that_were_parted_from_a_succession_are_no_equals_of_it() -> None:
+    """Decisions 18.4: two were, and one of them never came back."""
+    world = World()
+    before = [world.comes("a", 3, ip=ELSEWHERE), world.comes("b", 4), world.comes("a", 5), world.comes("c", 8)]
+    assert [one.number for one in before] == [1, 2, 1, 3]
+    assert [world.comes(name, day).number for day, name in enumerate("def", start=9)] == [3] * 3
+
+
+def test_who_fell_silent_before_another_came_is_no_equal_of_it() -> None:
+    world = World()
+    before = [world.comes("a", 0, ip=NEIGHBOR), world.comes("a", 3)]
+    before += [world.comes("b", 6, ip=ELSEWHERE), world.comes("b", 9, ip=ELSEWHERE), world.comes("b", 10)]
+    assert [one.number for one in before] == [1, 1, 2, 2, 2]
+    assert [world.comes(name, day).number for day, name in enumerate("cd", start=18)] == [2] * 2
+
+
 def test_an_equal_device_that_came_back_is_an_equal_as_before() -> None:
     world = World()
     for day, name in enumerate("abab" * 3):

@@ -174,6 +174,16 @@ def test_18_1_a_visitor_whose_living_token_has_a_key_needs_its_proof() -> None:
         assert world.comes("a", days + 1, ip=ELSEWHERE, key=KEY).confidence == 100
 
 
+@pytest.mark.parametrize(("days", "conflict"), [(6.99, False), (7.0, True)])
+def test_who_signed_for_seven_days_is_expected_to_sign(days: float, conflict: bool) -> None:
+    """A browser that began to sign lately may have tabs that do not yet; later, who does not is another one."""
+    world = World()
+    for day in range(6):
+        world.comes("a", day, key=KEY)
+    seen = world.comes("a", days, ip=ELSEWHERE)
+    assert (seen.number, seen.token_conflict) == ((2, True) if conflict else (1, False))
+
+
 def test_18_1_a_token_is_living_for_thirty_days() -> None:
     for days, confidence in ((29.9, 89), (30.1, 100)):
         world = World()

@@ -83,6 +83,22 @@ def test_a_browser_that_clears_its_storage_stays_one_visitor_though_an_equal_dev
     assert [world.comes(name, day).number for day, name in enumerate("abcdef", start=1)] == [2] * 6
 
 
+def test_visitors_that_were_parted_from_a_succession_are_no_equals_of_it() -> None:
+    """Decisions 18.4: two were, and one of them never came back."""
+    world = World()
+    before = [world.comes("a", 3, ip=ELSEWHERE), world.comes("b", 4), world.comes("a", 5), world.comes("c", 8)]
+    assert [one.number for one in before] == [1, 2, 1, 3]
+    assert [world.comes(name, day).number for day, name in enumerate("def", start=9)] == [3] * 3
+
+
+def test_who_fell_silent_before_another_came_is_no_equal_of_it() -> None:
+    world = World()
+    before = [world.comes("a", 0, ip=NEIGHBOR), world.comes("a", 3)]
+    before += [world.comes("b", 6, ip=ELSEWHERE), world.comes("b", 9, ip=ELSEWHERE), world.comes("b", 10)]
+    assert [one.number for one in before] == [1, 1, 2, 2, 2]
+    assert [world.comes(name, day).number for day, name in enumerate("cd", start=18)] == [2] * 2
+
+
 def test_an_equal_device_that_came_back_is_an_equal_as_before() -> None:
     world = World()
     for day, name in enumerate("abab" * 3):
@@ -161,6 +177,16 @@ def test_18_1_a_visitor_whose_living_token_has_a_key_needs_its_proof() -> None:
         assert world.comes("a", days + 1, ip=ELSEWHERE, key=KEY).confidence == 100
 
 
+@pytest.mark.parametrize(("days", "conflict"), [(6.99, False), (7.0, True)])
+def test_who_signed_for_seven_days_is_expected_to_sign(days: float, conflict: bool) -> None:
+    """A browser that began to sign lately may have tabs that do not yet; later, who does not is another one."""
+    world = World()
+    for day in range(6):
+        world.comes("a", day, key=KEY)
+    seen = world.comes("a", days, ip=ELSEWHERE)
+    assert (seen.number, seen.token_conflict) == ((2, True) if conflict else (1, False))
+
+
 def test_18_1_a_token_is_living_for_thirty_days() -> None:
     for days, confidence in ((29.9, 89), (30.1, 100)):
         world = World()
@@ -178,12 +204,32 @@ def test_18_1_a_key_that_has_not_joined_yet_proves_nothing() -> None:
     assert [world.comes("a", day, key=KEY).confidence for day in range(6, 11)] == [100, 89, 89, 100, 100]
 
 
-def test_18_1_a_token_that_joined_is_certain_on_another_day_once_the_older_one_was_silent_for_three() -> None:
+@pytest.mark.parametrize(
+    ("days", "confidences"),
+    [
+        ((3, 3.1, 4, 5), [89, 89, 89, 100]),
+        ((12, 12.1, 13), [89, 89, 100]),
+        ((40, 40.1), [99, 100]),
+    ],
+    ids=["at once", "after days", "once the older one lives no more"],
+)
+def test_18_1_a_token_that_joined_is_certain_on_another_day_once_the_older_one_was_silent_for_three(
+    days: tuple[float, ...], confidences: list[int]
+) -> None:
     world = World()
     for day in range(3):
         world.comes("a", day)
-    confidences = [world.comes("b", day).confidence for day in (3, 3.1, 4, 5)]
-    assert confidences == [89, 89, 89, 100]
+    assert [world.comes("b", day).confidence for day in days] == confidences
+
+
+def test_18_1_a_token_that_never_signed_is_no_proof_beside_a_living_one_that_does() -> None:
+    """Of another site of the organization."""
+    world = World()
+    for day in range(9):
+        world.comes("a", day, key=KEY)
+    seen = [world.comes("b", day, origin=FORUM) for day in range(9, 15)]
+    assert [(one.number, one.confidence) for one in seen] == [(1, 89)] * 6
+    assert world.comes("b", 39, origin=FORUM).confidence == 100
 
 
 def test_fifteen_equal_laptops_that_start_in_one_morning_are_fifteen_visitors_from_the_third_on() -> None:

@@ -245,6 +245,17 @@ def test_the_token_of_a_private_window_proves_nothing_elsewhere() -> None:
     assert world.record().token(browser("a").token) == before.token(browser("a").token)
 
 
+def test_a_token_that_outlives_its_private_window_proves_its_visitor_as_any_other() -> None:
+    world = World()
+    for day in range(3):
+        world.comes("a", day)
+    world.comes("b", 3, private=True)
+    confidences = [world.comes("b", day).confidence for day in (4, 5)]
+    assert (confidences, world.token("b").private, world.token("b").probation) == ([89, 100], False, 0)
+    away = world.comes("b", 6, ip=ELSEWHERE)
+    assert (away.number, away.confidence) == (1, 100)
+
+
 @pytest.mark.parametrize("private", [True, False], ids=["flagged", "unseen"])
 @pytest.mark.parametrize("windows", [3, 6, 20])
 def test_after_private_windows_the_ordinary_token_proves_its_visitor_elsewhere(windows: int, *, private: bool) -> None:

@@ -74,8 +74,8 @@ def test_what_is_signed_is_what_every_sdk_signs(case: dict[str, Any]):
 def test_a_proof_of_version_1_covers_the_visitor_alone():
     signed = KEY.signed(SIGNALS, version=1)
     report = read_report(json.loads(signed), RequestFacts(ip=""))
-    for subject in (Subject(), SUBJECT):
-        assert examine(report, signed, ORIGIN, NOW_MS, subject) == Proof(KEY.point, None, 1)
+    for subject, known in ((Subject(), None), (SUBJECT, None), (SUBJECT, 1)):
+        assert examine(report, signed, ORIGIN, NOW_MS, subject, known) == Proof(KEY.point, None, 1)
 
 
 def renewing(**changes: Any) -> bytes:
@@ -95,15 +95,21 @@ def test_the_former_key_is_proven_where_it_signed_what_the_new_one_signed():
 
 
 @pytest.mark.parametrize("member", ["client_token_before", "client_key_before", "client_proof_before"])
-@pytest.mark.parametrize("value", [None, "", "x" * 86, 5])
+@pytest.mark.parametrize("value", [None, "", "x" * 86, "x" * 87, "!" * 86, "!" * 87, "B" + "A" * 86, 5])
 def test_a_former_key_that_cannot_be_is_none(member: str, value: Any):
     """The new key's own proof stands: it signed whatever is there."""
-    changed = json.loads(renewing())
-    changed = {**changed, member: value}
-    del changed["client_proof"], changed["client_key"]
-    signed = KEY.signed(changed, subject=SUBJECT)
+    changed = json.loads(renewing()) | {member: value}
+    del changed["client_proof"]
+    signed = KEY.proven_text(compact(changed), ORIGIN, SUBJECT, 2)
     report = read_report(json.loads(signed), RequestFacts(ip=""))
     assert examine(report, signed, ORIGIN, NOW_MS, SUBJECT) == Proof(KEY.point, None, 2, None)
+
+
+def test_a_former_key_needs_its_token_and_the_text_that_it_signed():
+    signed = KEY.renewing(SIGNALS, ("", FORMER))
+    assert examined(signed) == Proof(KEY.point, None, 2, None)
+    report = read_report(json.loads(renewing()), RequestFacts(ip=""))
+    assert examine(report, renewing() + b" ", ORIGIN, NOW_MS, SUBJECT, 2) == Proof(KEY.point, None, 2, None)
 
 
 def test_a_report_without_key_and_proof_has_none():

@@ -92,14 +92,20 @@ async def test_public_keys_are_looked_for_in_slices_among_all_that_were_revoked(
     query = store.query
 
     def counting(read: Callable[[Snapshot], Any]) -> Callable[[Snapshot], Any]:
-        read_at_once.append(Counter())
-        return lambda snapshot: read(CountedReads(snapshot, read_at_once[-1]))
+        rows = Counter[str]()
+        read_at_once.append(rows)
+
+        def counted(snapshot: Snapshot) -> Any:
+            rows.clear()  # PostgreSQL's store repeats the read until it has all rows
+            return read(CountedReads(snapshot, rows))
+
+        return counted
 
     monkeypatch.setattr(store, "query", lambda read, **how: query(counting(read), **how))
     shown = (await live.client.get("/console/api/public-keys", headers={"x-api-key": management})).json()["keys"]
     assert shown == {public.id: text}
     assert sum(rows["keys"] for rows in read_at_once) > 500
-    assert max(rows["keys"] for rows in read_at_once) <= 2 * MAX_AT_ONCE + KEYS_AT_ONCE
+    assert max(rows["keys"] for rows in read_at_once) <= MAX_AT_ONCE + KEYS_AT_ONCE
 
 
 async def test_the_pepper_is_a_random_file_that_only_its_owner_reads(live: Live, tmp_path: Path):

@@ -41,7 +41,6 @@ token that the key could belong to, no nonce to be used once, or came without an
 outside the window; the signature is not of these bytes, this origin and this key."""
 
 _BASE64URL = re.compile(r"[A-Za-z0-9_-]*", re.ASCII)
-_UNCOMPRESSED = 4
 _HASH = ECDSA(SHA256())
 
 
@@ -173,8 +172,6 @@ def _public_key(point: bytes) -> EllipticCurvePublicKey | None:
     """Read an uncompressed point of P-256; `None` for anything else. It is cached, since a page identifies more than
     once within minutes, and the first verification with a key takes 20 us more.
     """
-    if point[0] != _UNCOMPRESSED:
-        return None
     try:
         return EllipticCurvePublicKey.from_encoded_point(SECP256R1(), point)
     except ValueError:

@@ -68,6 +68,28 @@ def test_another_device_id_that_may_change_speaks_against_a_visitor_and_none_spe
         assert odds(features, visitor) == usual
 
 
+@pytest.mark.parametrize(
+    ("ip", "attested", "token", "confidence"),
+    [
+        (HOME, False, None, 100),
+        (ELSEWHERE, False, None, 89),
+        (ELSEWHERE, True, None, 100),
+        (ELSEWHERE, False, "t" * 16, 100),
+        (ELSEWHERE, False, "x" * 16, 89),
+    ],
+    ids=["at home", "elsewhere", "attested", "with the token", "with another token"],
+)
+def test_18_5_a_device_id_alone_from_another_network_is_at_most_89(
+    ip: str, attested: bool, token: str | None, confidence: int
+):
+    world = Organization()
+    for day in range(4):
+        world.visit(phone(0, client_token="t" * 16), START_MS + day * DAY_MS)
+    features = phone(0, ip, client_token=token)
+    seen = world.visit(msgspec.structs.replace(features, attested=attested), START_MS + 4 * DAY_MS)
+    assert (seen.number, seen.confidence) == (1, confidence)
+
+
 def test_the_device_id_is_kept_however_many_tokens_come():
     world = Organization()
     first = world.visit(phone(0, client_token="t" * 16))

@@ -36,7 +36,6 @@ from svc.features.exports.event_files import output_file
 from svc.features.identification.routes import IDENTIFY, read_submission, submit
 from svc.features.organizations.command import create_organization
 from svc.http.callers.caller import Caller
-from svc.http.change import change
 from svc.http.route import Call, Outcome, Services
 from svc.http.schema import IdentifyAnswer, error_body
 from svc.identify.events.event_row import event_row
@@ -380,7 +379,7 @@ async def _identify(
             now_ms=call.at_ms,
             retention_ms=services.event_retention_ms,
         )
-        await change(services, call, job)
+        await services.store.write_one(job, organization.number)
     row = msgspec.to_builtins(event_row(event, call.request_id))
     response = source | msgspec.to_builtins(outcome.body) | {"event": row}
     return Replayed(response, call.request_id, event, document, read.request_id, read.decision)

@@ -16,6 +16,7 @@ from svc.kernel.store.directory import open_directory
 from svc.kernel.store.files.serve_lock import NAME, DirectoryInUseError, sole_process
 from svc.kernel.values.errors import DirectoryError
 from svc.world import World
+from tests.support.ports import free_port
 from tests.support.process import PROGRAM, Served, run
 
 NOW_MS = 1_780_000_000_000
@@ -39,7 +40,8 @@ def test_a_second_service_is_rejected_and_changes_nothing_until_the_first_is_kil
     first = Served(data)
     before = everything(data)
     for command in ("serve", "dev"):
-        done = run(command, "--bind", "127.0.0.1:0", "--data", str(data), status=1, SVC_TAKEOVER_WAIT_S="0")
+        bind = f"127.0.0.1:{free_port()}"
+        done = run(command, "--bind", bind, "--data", str(data), status=1, SVC_TAKEOVER_WAIT_S="0")
         assert done.stderr.startswith("svc: ")
         assert f"{data} is in use by `svc serve` (process {first.pid} on " in done.stderr
         assert "stop that first, or name another --data" in done.stderr

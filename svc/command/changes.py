@@ -33,12 +33,19 @@ class Change(NamedTuple):
     """As of `access.audit.asked`; `None` is what was not asked for."""
 
 
-def commit(found: Opened, world: World, job: Callable[[Transaction], T], change: Callable[[T], Change | None]) -> T:
+def commit(
+    found: Opened,
+    world: World,
+    job: Callable[[Transaction], T],
+    change: Callable[[T], Change | None],
+    *,
+    is_pure: bool = False,
+) -> T:
     """Run one administrative change and write its audit record in the same transaction; return the job's outcome once
     it is durable. If the job raises `CommandError`, nothing is changed or recorded. If `change` returns `None`, there
-    was nothing to do and nothing is recorded.
+    was nothing to do and nothing is recorded. `is_pure`: as of `Store.write_one_now`.
     """
-    return apply(found, recorded(world, job, change))
+    return apply(found, recorded(world, job, change), is_pure=is_pure)
 
 
 def recorded(
@@ -63,11 +70,12 @@ def recorded(
     return audited(job, world.request_id(at_ms), record)
 
 
-def apply(found: Opened, job: Callable[[Transaction], T]) -> T:
+def apply(found: Opened, job: Callable[[Transaction], T], *, is_pure: bool = False) -> T:
     """Make a further step of a change that was recorded already; returns its outcome when that is durable. Raises what
     the job raises. The service, where one runs on the directory, and nodes that serve the database act on it at once.
+    `is_pure`: as of `Store.write_one_now`.
     """
-    outcome = found.store.write_one_now(job, may_use_reserve=True)
+    outcome = found.store.write_one_now(job, may_use_reserve=True, is_pure=is_pure)
     context = click.get_current_context(silent=True)
     if context is not None and context.meta.get(OPENED) is found:
         context.meta[CHANGED] = True

@@ -132,13 +132,15 @@ class _OperatorStore:
             return snapshot.evaluate(read)
 
     async def write_one(self, job: Callable[[Transaction], T], _: int, *, may_use_reserve: bool = False) -> T:
-        """Commit with the reserve, as all changes of an operator. `change` has added the audit record to the job."""
+        """Commit with the reserve, as all changes of an operator. `change` has added the audit record to the job. It is
+        pure, as every job of a handler: a service runs it again where it has to.
+        """
         del may_use_reserve
         self._commits += 1
         if self._commits % COMMITS_TOLD == 0:
             click.echo(f"still at work: {self._commits} steps so far", err=True)
         try:
-            return apply(self._operation.found, job)
+            return apply(self._operation.found, job, is_pure=True)
         except StoreFullError as error:
             self.full = error
             raise

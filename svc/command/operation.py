@@ -118,12 +118,19 @@ class Operation:
                 break
         return Rows(found[:limit], len(found) > limit, page)
 
-    def change(self, job: Callable[[Transaction], T], asked: Mapping[str, Any], subject: str | None = None) -> T:
+    def change(
+        self,
+        job: Callable[[Transaction], T],
+        asked: Mapping[str, Any],
+        subject: str | None = None,
+        *,
+        is_pure: bool = False,
+    ) -> T:
         """Make a change that the API does not have, and record it as `commit` does. `subject`: an id; `None` = that of
         the organization.
         """
         made = Change(self.number, subject or self.organization_id, asked)
-        return commit(self.found, self.world, job, lambda _: made)
+        return commit(self.found, self.world, job, lambda _: made, is_pure=is_pure)
 
     def show(self, values: Mapping[str, Any], *tables: ShownTable) -> None:
         """Print one record as `output.show` does."""

@@ -147,20 +147,15 @@ class SubjectScan:
         self._asked = (HAS_ACCOUNT,) if sought.listed == "account" else ()
         self._looks = Looks[Position, tuple[EventPosition, bool]](lambda row: row[0].position)
         self._looked_at: dict[str, Position] = {}
-        """Whom it has looked at already, and at which event."""
-        self._begun: Position | None = None
-        self._added: list[str] = []
-        """Whom the last call has added, which began there: a store may make it again, over rows that were missing."""
+        """Whom it has looked at already, and at which event: the newest. A store may call it again over rows that were
+        missing, newer events among them.
+        """
 
     def __call__(self, snapshot: Snapshot, beyond: Position, count: int) -> Iterator[tuple[Position, Sighted | None]]:
         """Yield those of `count` events below `beyond`, each with its position; `None` = the event shows nobody new.
         Raises `CorruptionError` as `identify.queries.events.read` does.
         """
         sought, oldest = self._sought, (max(self._sought.oldest_ms, 0), bytes(16))
-        if beyond == self._begun:
-            for subject_id in self._added:
-                del self._looked_at[subject_id]
-        self._begun, self._added = beyond, []
 
         def look(beyond: Position, limit: int) -> tuple[list[tuple[EventPosition, bool]], Position | None]:
             places, resume = newest(snapshot, sought.scopes, self._asked, oldest, beyond, limit)
@@ -178,10 +173,9 @@ class SubjectScan:
         subject_id = sought.id_in(match.event)
         if subject_id is None or not subject_id.startswith(sought.prefix) or not sought.is_meant(match.event):
             return None
-        if subject_id in self._looked_at:
+        if self._looked_at.setdefault(subject_id, here) > here:
             return None
         self._looked_at[subject_id] = here
-        self._added.append(subject_id)
         found = sighted(snapshot, sought, match, subject_id)
         if found is None or not _counts_enough(sought, found.row, sought.now_ms // 1000):
             return None

@@ -57,7 +57,10 @@ def import_(operation: Operation, file: IO[bytes]) -> None:
     most = items_of_step(EVENT_ROWS)
     for start in range(0, max(len(lines), 1), most):
         job = partial(_label, number=number, lines=lines[start : start + most], now_ms=now_ms)
-        apply(operation.found, job) if start else operation.change(job, {"labels": lines})
+        if start:
+            apply(operation.found, job, is_pure=True)
+        else:
+            operation.change(job, {"labels": lines}, is_pure=True)
     counts = {name: sum(line.label == name for line in lines) for name in LABELS}
     operation.show({"organization_id": operation.organization_id, "labeled": len(lines), **counts})
 

@@ -174,7 +174,11 @@ def _import(operation: Operation, known: StoredList, entries: list[NewEntry]) ->
                 raise CommandError(f"{outcome.message} {start} of {len(entries)} entries were added before.")
             return outcome
 
-        outcome = apply(operation.found, job) if start else operation.change(job, {"entries": entries}, known.id)
+        outcome = (
+            apply(operation.found, job, is_pure=True)
+            if start
+            else operation.change(job, {"entries": entries}, known.id, is_pure=True)
+        )
         added, replaced = added + outcome.added, replaced + outcome.replaced
     return Added(added, replaced)
 

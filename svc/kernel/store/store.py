@@ -204,14 +204,23 @@ class Store(ABC):
         """
         return self._write_now(Group(jobs), may_use_reserve=may_use_reserve).outcomes
 
-    def write_one_now(self, job: Job[T], *, may_use_reserve: bool = False) -> T:
-        """Commit one job as `write_now` does. Return what the job returned, or raise its exception."""
-        return _only(self.write_now([job], may_use_reserve=may_use_reserve))
+    def write_one_now(self, job: Job[T], *, may_use_reserve: bool = False, is_pure: bool = False) -> T:
+        """Commit one job as `write_now` does. Return what the job returned, or raise its exception. `is_pure`: its
+        outcome follows from what it reads, and nothing else happens, so that it may run several times
+        (`Reader.evaluate`).
+        """
+        settled = self._write_now(Group([job]), may_use_reserve=may_use_reserve, is_pure=is_pure)
+        return _only(settled.outcomes)
 
     def _write_now(
-        self, group: Group[T], *, may_use_reserve: bool, inside: AbstractContextManager[object] = OUTSIDE
+        self,
+        group: Group[T],
+        *,
+        may_use_reserve: bool,
+        inside: AbstractContextManager[object] = OUTSIDE,
+        is_pure: bool = False,
     ) -> Settled[T]:
-        settle = partial(self._settle, group)
+        settle = partial(self._settle, group, is_pure=is_pure)
         self._refuse_if_lost()
         try:
             settled = self.engine.write(settle, may_use_reserve=may_use_reserve, inside=inside)
@@ -226,8 +235,8 @@ class Store(ABC):
         self._repeated += len(settled.repeated)
         return settled
 
-    def _settle(self, group: Group[T], writer: Writer) -> Settled[T]:
-        settled = writer.evaluate(group.settle)
+    def _settle(self, group: Group[T], writer: Writer, *, is_pure: bool) -> Settled[T]:
+        settled = writer.evaluate(group.settle) if is_pure else group.settle(writer)
         write_changes(writer, settled.changes)
         whole = Transaction(writer)
         if operations.recorded(whole) is not None:

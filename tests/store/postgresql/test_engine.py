@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from itertools import count
 
 import msgspec
 import pytest
@@ -182,10 +183,23 @@ def test_a_change_of_many_rows_by_a_command_takes_few_round_trips(paid: Store, t
         return paid + sum(transaction.delete(BALANCES, number) for number in range(1, 100))
 
     trips.clear()
-    assert paid.write_one_now(pay_out) == sum(range(401, 600)) + 99
+    assert paid.write_one_now(pay_out, is_pure=True) == sum(range(401, 600)) + 99
     assert len(trips) < 10, trips
     with paid.read() as snapshot:
         assert len(list(snapshot.scan_keys(BALANCES, ()))) == 400
+
+
+def test_a_job_of_a_command_runs_once_unless_it_is_pure(paid: Store):
+    """One that draws an id asks for other rows in each run, and one that prints a secret prints another."""
+    drawn = count(1000)
+
+    def pay(transaction: Transaction) -> int:
+        number = next(drawn)
+        assert transaction.get(BALANCES, number) is None
+        transaction.put(BALANCES, (number,), 1)
+        return number
+
+    assert [paid.write_one_now(pay), next(drawn)] == [1000, 1001]
 
 
 def test_a_command_reads_the_rows_of_a_scan_together(paid: Store, trips: list[int]):

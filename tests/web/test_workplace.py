@@ -108,7 +108,7 @@ def test_a_visitor_is_blocked_at_once_and_undone(walk: dict[str, Any]):
 
 def test_a_block_that_no_rule_reads_is_not_called_one(walk: dict[str, Any]):
     """The rules screen warns of it before and after the save, and the page of a visitor says why nothing is blocked."""
-    warning = "“Second account” is the only rule: no active rule reads blocked_visitors"
+    warning = "“\u2068Second account\u2069” is the only rule: no active rule reads blocked_visitors"
     assert warning in walk["warned"]
     assert any(warning in note for note in walk["savedWith"])
     unread = walk["unread"]

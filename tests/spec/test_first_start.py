@@ -322,6 +322,7 @@ def test_a_public_key_without_origins_or_platforms_is_refused(run: Run, environm
     assert run(*issue, "development").status == 0
 
 
+@pytest.mark.only_on("lmdb", "`svc dev` keeps its store in a data directory")
 @pytest.mark.parametrize("bind", ["127.0.0.1:0", "localhost", "127.0.0.1:65536"])
 def test_a_development_service_needs_a_port_that_its_links_can_name(run: Run, tmp_path: Path, bind: str):
     run("dev", "--data", tmp_path / "dev", "--bind", bind).assert_refused(f"--bind: {bind!r}")

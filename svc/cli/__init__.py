@@ -30,8 +30,8 @@ from svc.features.registry import FEATURES
 from svc.kernel.values.errors import NO_SPACE, OperatorError, explained
 
 GEN0_THRESHOLD = 50_000
-"""Garbage is searched for after so many more objects were made than freed; Python's own is 700. What imports make is
-kept, and searching it again and again takes a tenth of the CPU of a short command.
+"""Net allocations that start the garbage collector; Python's default is 700. What imports allocate is kept, and
+collecting again and again takes a tenth of the CPU of a short command.
 """
 _STANDARD_INPUT, _STANDARD_OUTPUT, _STANDARD_ERROR = range(3)
 

@@ -251,7 +251,7 @@ def _width(character: str) -> int:
 
 
 def padded(text: str, width: int) -> str:
-    """Return the text with spaces behind it, up to so many columns."""
+    """Return the text padded with spaces on the right to a width in columns."""
     return text + " " * (width - terminal_width(text))
 
 

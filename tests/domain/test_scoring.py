@@ -148,7 +148,7 @@ def test_the_methods_of_a_residential_proxy_add_up():
 def test_a_burst_of_twice_as_many_weighs_twice_and_at_most_a_hundred(
     weight: int, observation: Observation, counted: int
 ) -> None:
-    """A stored observation says by its confidence alone, or by its evidence alone, that there were so many."""
+    """The confidence of a stored observation, or its evidence, is enough to count as a burst."""
     assert score([observation], Weights(weights={observation.signal: weight}), "web").score == counted
 
 

@@ -157,13 +157,19 @@ def test_an_organization_has_32_slots_and_all_organizations_together_256():
     assert sender.queues.in_flight == SLOTS
 
 
-def test_failing_endpoints_have_one_slot_each_and_a_quarter_of_all():
+def offered(end: int, state: str) -> Sender:
+    """A sender with a delivery for each of the endpoints from 1 to before `end`, which are all in this state."""
     sender = Sender()
-    for number in range(1, 200):
+    for number in range(1, end):
         sender.queues.offer(EndpointKey(number, 1), 0)
         queue = sender.queues.find(EndpointKey(number, 1))
         assert queue is not None
-        queue.failing = True
+        setattr(queue, state, True)
+    return sender
+
+
+def test_failing_endpoints_have_one_slot_each_and_a_quarter_of_all():
+    sender = offered(200, "failing")
     started = sender.fill()
     assert started.total() == FAILING_SLOTS
     assert set(started.values()) == {1}
@@ -174,12 +180,7 @@ def test_failing_endpoints_have_one_slot_each_and_a_quarter_of_all():
 
 
 def test_slow_endpoints_leave_slots_to_others_however_many_they_are():
-    sender = Sender()
-    for number in range(1, 300):
-        sender.queues.offer(EndpointKey(number, 1), 0)
-        queue = sender.queues.find(EndpointKey(number, 1))
-        assert queue is not None
-        queue.slow = True
+    sender = offered(300, "slow")
     started = sender.fill()
     assert started.total() == SLOW_SLOTS
     sender.queues.offer(EndpointKey(500, 1), 0)

@@ -245,7 +245,7 @@ async def test_a_revoked_key_is_refused_from_the_next_request(live: Live, kind: 
 
 @pytest.mark.parametrize("kind", ["management", "secret", "public"])
 async def test_a_key_that_is_revoked_while_its_request_arrives_changes_nothing(live: Live, kind: str):
-    """Decisions 2.3: whoever is locked out finishes no request that was begun before, and makes no key with it."""
+    """Decisions 2.3: a revoked key finishes no request that began before, and issues no key with it."""
     key, secret = live.issue(kind)
     _, public = live.issue()
     known = (await visit(live, secret if kind == "public" else public)).json()

@@ -200,6 +200,8 @@ def test_a_job_of_a_command_runs_once_unless_it_is_pure(paid: Store):
         return number
 
     assert [paid.write_one_now(pay), next(drawn)] == [1000, 1001]
+    with pytest.raises(EngineError, match="asks for more"):  # and not for ever
+        paid.write_one_now(pay, is_pure=True)
 
 
 def test_a_command_reads_the_rows_of_a_scan_together(paid: Store, trips: list[int]):

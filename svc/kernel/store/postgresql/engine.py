@@ -13,6 +13,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import TypeVar
 
 from svc.kernel.store.engine import (
@@ -32,7 +33,7 @@ from svc.kernel.store.postgresql.connection.errors import DISK_FULL, ConnectionL
 from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.postgresql.connection.values import TRUE, byteas, int4, integer
 from svc.kernel.store.postgresql.connection.wire import Result, Statement, Timeouts, Wire
-from svc.kernel.store.postgresql.rows import Rows, TooMuchMissingError, page_of
+from svc.kernel.store.postgresql.rows import MAX_FETCHES, Rows, page_of, run_over
 from svc.kernel.store.steps import QUIET, Steps
 
 T = TypeVar("T")
@@ -325,19 +326,13 @@ class PostgresqlReader:
     def evaluate(self, read: Callable[[Reader], T], /) -> T:
         """See `Reader.evaluate`: one round trip for all that the function asks for in one run."""
         rows = Rows()
-        while True:
+        for _ in range(MAX_FETCHES):
             rows.commit = self.commit
-            try:
-                found = read(rows)
-            except TooMuchMissingError:
-                pass
-            except Exception:
-                if not rows.is_missing:  # else it is due to rows that were taken as absent
-                    raise
-            else:
-                if not rows.is_missing:
-                    return found
+            found = run_over(rows, partial(read, rows))
+            if found is not None:
+                return found[0]
             rows.take(self._asked(rows.fetches()))
+        raise EngineError(f"a command has fetched {MAX_FETCHES} times, and asks for more")
 
     def close(self) -> None:
         """See `Reader.close`. Its transaction is undone, and its connection serves the next reader or writer."""

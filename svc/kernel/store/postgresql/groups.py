@@ -40,13 +40,14 @@ from svc.kernel.store.postgresql.connection.values import int4s, integer
 from svc.kernel.store.postgresql.connection.wire import Result, Statement, Wire
 from svc.kernel.store.postgresql.rows import (
     EVERY,
+    MAX_FETCHES,
     NOTHING,
     OWNER,
     RowKey,
     Rows,
-    TooMuchMissingError,
     fence_of,
     is_immutable,
+    run_over,
     writes,
 )
 from svc.kernel.store.postgresql.statements import split_by_organization
@@ -59,8 +60,6 @@ from svc.kernel.store.snapshot import Snapshot
 
 T = TypeVar("T")
 
-MAX_FETCHES = 100
-"""Round trips in which a group or query may fetch. One that needs more would never end."""
 _IMMUTABLE_HELD = 4096
 FEW = 4
 """Jobs of a group that may run again before the next groups take their fence first."""
@@ -273,12 +272,9 @@ class Transactions:
                 await self._fetch(wire, rows)
         for _ in range(MAX_FETCHES):
             changed = rows.begin_reading()
-            try:
-                settled = group.run(rows, changed, must_wait)
-            except TooMuchMissingError:
-                settled = None
-            if settled is not None and not rows.is_missing:
-                return settled
+            settled = run_over(rows, partial(group.run, rows, changed, must_wait))
+            if settled is not None:
+                return settled[0]
             await self._fetch(wire, rows)
         raise EngineError(f"a group of jobs has fetched {MAX_FETCHES} times, and asks for more")
 

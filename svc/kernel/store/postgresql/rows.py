@@ -25,6 +25,8 @@ from svc.kernel.store.schema.table import installed
 
 T = TypeVar("T")
 
+MAX_FETCHES = 100
+"""Round trips in which a group, a query or a command may fetch. One that needs more would never end."""
 FIRST_PAGE = 64
 """Rows of a range that are fetched at first; `GROWTH` times as many when that was not enough."""
 GROWTH = 4
@@ -51,6 +53,21 @@ class TooMuchMissingError(BaseException):
     """Ends a run that has asked for `MAX_MISSING` rows that were not fetched. It is not an `Exception`, so that the
     code that runs does not handle it.
     """
+
+
+def run_over(rows: Rows, read: Callable[[], T]) -> tuple[T] | None:
+    """Return what a function found over these rows; `None` if it asked for rows that are to be fetched first, in whose
+    place it found nothing. Raises what it raises of rows that were all there.
+    """
+    try:
+        found = read()
+    except TooMuchMissingError:
+        return None
+    except Exception:
+        if rows.is_missing:
+            return None
+        raise
+    return None if rows.is_missing else (found,)
 
 
 class _Page(NamedTuple):
@@ -138,7 +155,7 @@ class Rows:
         return self._number("size", table)
 
     def evaluate(self, read: Callable[[Reader], T], /) -> T:
-        """See `Reader.evaluate`: whoever runs over these rows runs again already."""
+        """See `Reader.evaluate`: the caller repeats the run itself (`run_over`)."""
         return read(self)
 
     def close(self) -> None:

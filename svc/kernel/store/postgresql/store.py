@@ -39,7 +39,6 @@ from svc.kernel.store.postgresql.connection.values import integer
 from svc.kernel.store.postgresql.connection.wire import Pool, Result, Statement, Timeouts, Wire
 from svc.kernel.store.postgresql.engine import PostgresqlEngine
 from svc.kernel.store.postgresql.groups import (
-    MAX_FETCHES,
     GroupAttempt,
     Part,
     Transactions,
@@ -49,7 +48,7 @@ from svc.kernel.store.postgresql.groups import (
 )
 from svc.kernel.store.postgresql.recent import Fetched, RecentRows
 from svc.kernel.store.postgresql.rehearsal import rehearse
-from svc.kernel.store.postgresql.rows import RowKey, Rows, TooMuchMissingError
+from svc.kernel.store.postgresql.rows import MAX_FETCHES, RowKey, Rows, run_over
 from svc.kernel.store.postgresql.statistics import PostgresqlStatistics
 from svc.kernel.store.postgresql.turns import GroupTurns, Turn, Waiting
 from svc.kernel.store.postgresql.version import READ_VERSION, OtherVersionError, refuse_other
@@ -158,16 +157,9 @@ class PostgresqlStore(Store):
     ) -> T:
         rows = Rows(known)
         for _ in range(MAX_FETCHES):
-            try:
-                found = read(Snapshot(rows))
-            except TooMuchMissingError:
-                pass
-            except Exception:
-                if not rows.is_missing:  # else it is due to rows that were taken as absent
-                    raise
-            else:
-                if not rows.is_missing:
-                    return found
+            found = run_over(rows, partial(read, Snapshot(rows)))
+            if found is not None:
+                return found[0]
             rows = rows.again()
             results = await fetch(rows)
             if results is None:

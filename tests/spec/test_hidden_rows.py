@@ -29,7 +29,7 @@ from tests.spec.responses import BROWSER, assert_error
 from tests.spec.subscriber import HOOKS, URL, Subscriber, subscribing
 from tests.spec.test_supplement import send
 
-pytestmark = pytest.mark.usefixtures("engine")
+pytestmark = [pytest.mark.usefixtures("engine"), pytest.mark.every_case]
 
 UNKNOWN = "whk_00000000000000000000"
 NEW = {"url": URL, "environment": "live", "events": ["identification.completed"], "description": ""}
@@ -133,6 +133,17 @@ async def test_a_deferred_report_of_an_event_that_a_corrupt_table_hides_is_an_er
     with hidden(live.found.store, EVENTS):
         assert_error(await send(*one), 500, "internal_error")
     assert (await send(*one)).status_code == 202
+
+
+async def test_a_label_of_an_event_that_a_corrupt_table_hides_is_an_error(shop: Shop):
+    """It is not stored as that of an event which is gone."""
+    live, path = shop.hooks.live, f"/api/v1/events/{shop.identified['request_id']}"
+    _, secret = live.issue("secret", "production")
+    for label in ("fraud", "legitimate"):
+        change = {"json": {"label": label}, "headers": {"x-api-key": secret}}
+        with hidden(live.found.store, EVENTS):
+            assert_error(await live.client.patch(path, **change), 500, "internal_error")
+        assert (await live.client.patch(path, **change)).json()["label"] == label
 
 
 async def test_a_visitor_that_a_corrupt_table_hides_does_not_get_another_id(shop: Shop):

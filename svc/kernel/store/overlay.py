@@ -160,6 +160,11 @@ class Recording(Overlay):
         self._asked: dict[tuple[str, bytes], _Asked] = {}
         self._updates: dict[tuple[str, bytes], _Update] = {}
 
+    @property
+    def is_missing(self) -> bool:
+        """Return `False`: a job runs again only if what it read differs, so nothing else may decide what it does."""
+        return False
+
     def update(self, table: str, key: bytes, step: Callable[[Raw], Raw], /) -> None:
         """Replace a row by the result of `step` without recording a read: over another state, `step` runs again. `step`
         must be a pure function, and may raise for a row that it cannot read.

@@ -23,7 +23,7 @@ from tests.support.journal import post
 from tests.support.live import ORIGIN, USER_AGENT, report
 from tests.support.process import PRELOADED, Served, run, run_json
 
-SETTINGS = "w.STALLED_S = c.STALLED_S = 1.0; w.PROBE_S = w.INTERVAL_S = 0.1"
+SETTINGS = "w.STALLED_S = c.STALLED_S = w.IDLE_S = 1.0; w.PROBE_S = w.INTERVAL_S = 0.1"
 IMPORTS = "import svc.kernel.work.store_watch as w, svc.features.identification.routes as c, svc.cli"
 QUICK = [PRELOADED, f"{IMPORTS}; {SETTINGS}; svc.cli.main()"]
 """The program, in which a commit of a second has stalled: nobody waits for ten."""
@@ -136,6 +136,18 @@ async def test_while_the_disk_stalls_nothing_is_acknowledged(shop: Shop, tmp_pat
         assert server.terminate() == 0
     listed = run("events", "list", "--json", "--data", str(shop.data), shop_id(shop)).stdout
     assert listed.count('"request_id"') == 3, "the one that waited was committed and not acknowledged"
+
+
+@pytest.mark.slow
+async def test_a_disk_that_hangs_is_seen_without_traffic(shop: Shop, tmp_path: Path, stalling: Path):
+    stall = tmp_path / "stall"
+    with serving(shop, LD_PRELOAD=str(stalling), STALL=str(stall)) as server:
+        await until_store_is(server, "ok")
+        stall.touch()
+        await until_store_is(server, "stalled")
+        stall.unlink()
+        await until_store_is(server, "ok")
+        assert server.terminate() == 0
 
 
 def shop_id(shop: Shop) -> str:

@@ -53,7 +53,9 @@ INTERVAL_S = 1.0
 STALLED_S = 10.0
 """A commit that takes longer has stalled; a leader that is silent for longer is blocked."""
 PROBE_S = 5.0
-"""After this long without a commit, an empty one is made."""
+"""After this long without a commit, an empty one is made: it takes the lock and does not sync."""
+IDLE_S = 60.0
+"""After this long without a commit, a write is rehearsed: nothing else shows that a disk hangs or a table is locked."""
 
 
 class Pulse(Protocol):
@@ -197,13 +199,20 @@ class StoreWatch:
             commits = self._store.commits
 
     async def _rehearse(self) -> None:
-        """Write each second after a write that failed, so that it is known when writes are stored again."""
+        """Write each second after a write that failed, so that it is known when writes are stored again, and after
+        `IDLE_S` without a commit.
+        """
         store = self._store
+        commits, since_s = store.commits, store.elapsed_s()
         while True:
             await trio.sleep(INTERVAL_S)
-            if store.needs_rehearsal and store.lost() is None:
+            if store.commits != commits:
+                commits, since_s = store.commits, store.elapsed_s()
+            is_idle = store.elapsed_s() - since_s >= IDLE_S
+            if (is_idle or store.needs_rehearsal) and store.lost() is None:
                 with suppress(UnavailableError, StoreFullError):  # the health of the store has noted it
                     await store.rehearse()
+                since_s = store.elapsed_s()
 
     async def _note_commits(self) -> None:
         """Record commits beside the store, so that the next start and `svc check` detect an older file in its place."""

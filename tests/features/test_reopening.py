@@ -37,6 +37,8 @@ STORES_NOTHING = {
     "readInvitation": "to whom and to what an invitation is",
 }
 """Routes that are no `GET` and change nothing, and what they tell."""
+OF_RETENTION = {"last_looks", "retention_passes"}
+"""Tables that its pass of each minute writes, which may fall into this test."""
 
 
 class Killed:
@@ -79,7 +81,8 @@ async def test_every_acknowledged_change_is_there_after_a_kill(tmp_path: Path):
             lost += [] if changed else [route.operation_id]
             await at_rest()
             after = changes(found, rows(live.found.store.engine))
-            assert {name for name in after if not name.startswith("webhook")} == set(), (route.operation_id, after)
+            follows = {name for name in after if not name.startswith("webhook")} - OF_RETENTION
+            assert follows == set(), (route.operation_id, after)
             tried[route.operation_id] += 1
         assert lost == []
         assert len(tried) > 45

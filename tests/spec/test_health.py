@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
@@ -12,6 +13,7 @@ import trio
 
 import svc
 from svc.identify.network_data.lookup import BuiltInRanges
+from svc.kernel.limits import lasting
 from tests.spec.responses import assert_error, visit
 from tests.spec.subscriber import URL, Subscriber, subscribing
 from tests.support.live import Live, live_service
@@ -147,7 +149,7 @@ async def test_a_full_store_is_one_line_of_the_log_however_many_requests_it_stop
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """A line when it begins, with the reason, and one with the count when it is over."""
-    monkeypatch.setattr("svc.kernel.limits.lasting.QUIET_S", 0.5)
+    monkeypatch.setattr(lasting, "QUIET_S", math.inf)
     async with live_service(tmp_path, map_bytes=3 << 19, metrics=True) as live:
         _, secret = live.issue()
         with structlog.testing.capture_logs() as logs:
@@ -156,6 +158,7 @@ async def test_a_full_store_is_one_line_of_the_log_however_many_requests_it_stop
             for _ in range(9):
                 response = await visit(live, secret, {"noise": os.urandom(300_000).hex()})
                 assert_error(response, 503, "service_unavailable")
+            monkeypatch.setattr(lasting, "QUIET_S", 0.0)
             with trio.fail_after(10):
                 while logs[-1]["event"] != "the store is available again":  # noqa: ASYNC110  of a log line
                     await trio.sleep(0.05)

@@ -21,7 +21,7 @@ from svc.kernel.config import Config, ConfigError
 from svc.kernel.net.addresses import metadata_opened, read_bind
 from svc.kernel.values.errors import cause
 from svc.kernel.values.fields import NO_NEWLINE, url_problem
-from svc.kernel.values.ids import is_organization_id
+from svc.kernel.values.ids import is_id
 from svc.kernel.values.text_files import NotTextError, decode_toml
 
 PREFIX = "SVC_"
@@ -129,7 +129,7 @@ def _refuse_half_a_provider(config: Config, _: Mapping[str, Any], named: Callabl
         raise ConfigError(
             f"{named('console_oidc_issuer')}: {issuer!r} is not an https:// URL (plain http is for this machine alone)"
         )
-    if not is_organization_id(config.console_oidc_organization or ""):
+    if not is_id("org_", config.console_oidc_organization or ""):
         raise ConfigError(f"{named('console_oidc_organization')} is not an organization id; `svc org list` has them")
     try:
         read_roles(config.console_oidc_roles)

@@ -31,7 +31,6 @@ _GRAMMAR = re.compile(
     r"svc_(pk|sk|px|mk)_([a-z][a-z0-9]{0,15})_(?:(production|staging|development)_)?[0-9A-Za-z]{49}",
     re.ASCII,
 )
-_KEY_ID = re.compile(r"key_[0-9A-Za-z]{20}", re.ASCII)
 
 
 class Credential(msgspec.Struct, frozen=True):
@@ -190,13 +189,6 @@ def parse(text: str) -> Credential | None:
     if (environment is None) != (kind == "management"):
         return None
     return Credential(kind, region, cast("Environment | None", environment), text)
-
-
-def is_key_id(text: str) -> bool:
-    """Return whether the text has the form of a key's id (decisions 1.1); other text is not a key's, and needs no
-    look-up.
-    """
-    return _KEY_ID.fullmatch(text) is not None
 
 
 def digest(pepper: bytes, secret: str) -> bytes:

@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 
 from svc.kernel.access.audit import AuditRecord
-from svc.kernel.access.credentials import ApiKey, KeyKind, is_key_id
+from svc.kernel.access.credentials import ApiKey, KeyKind
 from svc.kernel.access.members import Invitation, Member, standing_key
 from svc.kernel.access.sessions import MAX_LINKS, MAX_SESSIONS, ConsoleLink, Session
 from svc.kernel.access.tables import (
@@ -30,7 +30,7 @@ from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.jobs import holding, keep
 from svc.kernel.tenants.queries import find_key, find_key_of, find_sdk_key, is_removed, keys_of, scan_keys
-from svc.kernel.values.ids import MAX_LEAD_MS
+from svc.kernel.values.ids import MAX_LEAD_MS, is_id
 from svc.kernel.values.refusals import Refusal, invalid, over_day
 
 T = TypeVar("T")
@@ -96,7 +96,7 @@ def revoke_key(
     """Revoke a key of any organization, irrevocably: it is refused from the next request on, since keys are not cached.
     `key_id` may be any text. `by`: the id of the member who revokes it.
     """
-    digest = transaction.get(KEY_IDS, key_id) if is_key_id(key_id) else None
+    digest = transaction.get(KEY_IDS, key_id) if is_id("key_", key_id) else None
     key = None if digest is None else transaction.get(KEYS, digest)
     if digest is None or key is None:
         return "unknown"

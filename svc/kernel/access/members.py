@@ -30,7 +30,6 @@ LONGEST_MEMBER_NAME = 100
 MemberStatus = Literal["invited", "active", "suspended"]
 """`invited`: has no way to sign in yet. `suspended`: may not sign in until an admin allows it again."""
 
-_MEMBER_ID = re.compile(r"mem_[0-9A-Za-z]{20}", re.ASCII)
 _EMAIL = re.compile(r"[^\s@\x00-\x1f\x7f\"(),:;<>\[\\\]]{1,64}@[^\s@\x00-\x1f\x7f\"(),:;<>\[\\\]]+\.[^\s@.]{2,63}")
 
 
@@ -92,11 +91,6 @@ class Invitation(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     def has_ended(self, now_ms: int) -> bool:
         """Return whether it has expired; its member may have been removed before."""
         return now_ms >= self.expires_at_ms
-
-
-def is_member_id(text: str) -> bool:
-    """Return whether the text has the form of a member's id (decisions 1.1)."""
-    return _MEMBER_ID.fullmatch(text) is not None
 
 
 def canonical_email(text: str) -> str | None:

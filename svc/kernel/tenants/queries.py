@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from svc.kernel.access.credentials import ApiKey, KeyKind, is_key_id
+from svc.kernel.access.credentials import ApiKey, KeyKind
 from svc.kernel.access.tables import KEY_IDS, KEYS, ORGANIZATION_KEYS
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.table import Table
@@ -22,7 +22,7 @@ from svc.kernel.tenants.tables import (
     ORGANIZATIONS,
     SETTLEMENTS,
 )
-from svc.kernel.values.ids import DAY_MS, first_id, is_organization_id, made_at_ms
+from svc.kernel.values.ids import DAY_MS, first_id, is_id, made_at_ms
 
 KEYS_AT_ONCE = 32
 """Keys that are asked for together."""
@@ -74,7 +74,7 @@ def share_in_force(snapshot: Snapshot, store_share: float) -> float:
 
 def find_organization(snapshot: Snapshot, organization_id: str) -> Organization | None:
     """Return an organization by its public id, removed or not; `None` if there is none. Any text may be passed."""
-    number = snapshot.get(ORGANIZATION_IDS, organization_id) if is_organization_id(organization_id) else None
+    number = snapshot.get(ORGANIZATION_IDS, organization_id) if is_id("org_", organization_id) else None
     return None if number is None else organization(snapshot, number)
 
 
@@ -152,7 +152,7 @@ def find_key_by_id(snapshot: Snapshot, key_id: str) -> ApiKey | None:
     """Return a key of any organization and kind, revoked or not, by its id; `None` if there is none. Raises
     `CorruptionError` also if the index names a key that is missing.
     """
-    digest = snapshot.get(KEY_IDS, key_id) if is_key_id(key_id) else None
+    digest = snapshot.get(KEY_IDS, key_id) if is_id("key_", key_id) else None
     key = None if digest is None else snapshot.get(KEYS, digest)
     if digest is not None and key is None:
         raise CorruptionError(f"the key {key_id} is missing, but its row of {KEY_IDS.name} exists")

@@ -17,7 +17,7 @@ import msgspec
 from svc.kernel.access.credentials import ApiKey
 from svc.kernel.data import read_tables
 from svc.kernel.limits.ratelimit import Bound, Use
-from svc.kernel.values.error_codes import ErrorCode
+from svc.kernel.values.errors import ErrorCode
 
 Issue = Literal[
     "required", "unknown_field", "wrong_type", "malformed_json", "malformed_encoding", "out_of_range", "too_long",

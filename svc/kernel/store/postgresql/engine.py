@@ -28,12 +28,12 @@ from svc.kernel.store.engine import (
     StoreFullError,
     Writer,
 )
-from svc.kernel.store.postgresql import sql_rows, statements
+from svc.kernel.store.postgresql import statements
 from svc.kernel.store.postgresql.connection.errors import DISK_FULL, ConnectionLostError, DatabaseError, SqlError
 from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.postgresql.connection.values import TRUE, byteas, int4, integer
 from svc.kernel.store.postgresql.connection.wire import Result, Statement, Timeouts, Wire
-from svc.kernel.store.postgresql.rows import MAX_FETCHES, Rows, page_of, run_over
+from svc.kernel.store.postgresql.rows import MAX_FETCHES, Rows, page_of, plain_columns, run_over
 from svc.kernel.store.steps import QUIET, Steps
 
 T = TypeVar("T")
@@ -126,7 +126,7 @@ class PostgresqlEngine:
         del may_use_reserve
         add = [statements.ADD_EVERY_FENCE] if "organizations" in self._tables else []
         begin = [statements.BEGIN, statements.LOCK_ROWS_OF_NONE, *add, statements.TAKE_EVERY_FENCE, statements.COMMITS]
-        wire, results = self._begun([Statement(sql) for sql in (*begin, sql_rows.HAS_TABLE)])
+        wire, results = self._begun([Statement(sql) for sql in (*begin, statements.HAS_SQL_EVENTS)])
         *_, taken, commits, has_sql_events = results
         commit = integer(commits.rows[0][0]) - taken.changed
         writer = PostgresqlWriter(wire, self._tables, commit, sql_events=has_sql_events.rows[0][0] == TRUE)
@@ -409,7 +409,7 @@ class PostgresqlWriter(PostgresqlReader):
         self._held_rows = self._held_bytes = 0
         writes = [Statement(statements.write(table), _columns(table, rows)) for table, rows in held.items() if rows]
         if self._sql_events:
-            writes += sql_rows.statements(lambda table: held.get(table, {}).items())
+            writes += plain_columns(lambda table: held.get(table, {}).items())
         self._changed |= bool(writes)
         return self._sent([*writes, *then])[len(writes) :] if writes or then else []
 

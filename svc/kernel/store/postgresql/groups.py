@@ -33,7 +33,7 @@ import trio
 from svc.kernel.store.engine import EngineError, UnavailableError
 from svc.kernel.store.group import Group, Hint, Job, LeaseEpoch, LeaseLostError, Settled
 from svc.kernel.store.overlay import Raw
-from svc.kernel.store.postgresql import sql_rows, statements
+from svc.kernel.store.postgresql import statements
 from svc.kernel.store.postgresql.cluster.leases import lease_fence, lost_leases
 from svc.kernel.store.postgresql.connection.errors import READ_ONLY, ConnectionLostError, SqlError
 from svc.kernel.store.postgresql.connection.values import int4s, integer
@@ -47,6 +47,7 @@ from svc.kernel.store.postgresql.rows import (
     Rows,
     fence_of,
     is_immutable,
+    plain_columns,
     run_over,
     writes,
 )
@@ -288,7 +289,7 @@ class Transactions:
         try:
             left = {row_key: raw for row_key, raw in written.rows.items() if early.get(row_key) != raw or raw is None}
             left.update(dict.fromkeys(early.keys() - written.rows.keys()))
-            also = sql_rows.statements(partial(_rows_of, written.rows)) if sql_events else []
+            also = plain_columns(partial(_rows_of, written.rows)) if sql_events else []
             await self._exchange(wire, [*writes(left), *also, _COMMIT])
         except ConnectionLostError as error:
             self.counts.uncertain += 1

@@ -11,7 +11,7 @@ nothing of how long rows are kept (`recent.py`).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -393,6 +393,15 @@ def writes(changed: Mapping[RowKey, Raw]) -> Iterator[Statement]:
         yield Statement(sql, (*key_columns(table, keys), byteas(values)))
     for (table, organization), keys in deleted.items():
         yield Statement(statements.delete(table), (int4(organization), byteas(keys)))
+
+
+def plain_columns(rows_of: Callable[[str], Iterable[tuple[bytes, bytes]]]) -> list[Statement]:
+    """Return the statement that also adds rows as plain columns, in a store that keeps them so; an empty list if there
+    are none. `rows_of`: the written rows of a table by its name, as (key, value).
+    """
+    kept = installed().sql_rows
+    encoded = b"[]" if kept is None else kept.encoded(rows_of(kept.table))
+    return [] if kept is None or encoded == b"[]" else [Statement(kept.statement, (encoded,))]
 
 
 def page_of(key_range: KeyRange, limit: int) -> Statement:

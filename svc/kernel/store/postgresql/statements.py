@@ -78,6 +78,7 @@ join pg_catalog.pg_namespace n on n.oid = c.relnamespace where n.nspname = 'svc'
 """
 """(table, rows that it has had at its last vacuum or analysis)."""
 DATABASE_SIZE = b"select pg_database_size(current_database())"
+HAS_SQL_EVENTS = b"select to_regclass('svc.sql_events') is not null"
 
 
 def organization_of(table: str, key: bytes) -> int:

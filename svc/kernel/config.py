@@ -413,9 +413,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         )
 
     def network_files(self, data: Path | None) -> Path | None:
-        """Return the folder of network files: `network_directory`, else `network` in the data directory; `None` if
-        neither is known.
-        """
+        """Return `network_directory`, else `network` in the data directory; `None` if neither is known."""
         if self.network_directory is not None:
             return Path(self.network_directory)
         return None if data is None else data / "network"

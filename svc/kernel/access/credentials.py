@@ -87,8 +87,8 @@ class ApiKey(msgspec.Struct, frozen=True, array_like=True):
 
 
 def prefix(kind: KeyKind, region: str, environment: Environment | None) -> str:
-    """Return the readable start of a key, such as `svc_px_us_production`, without the underscore that follows. Raises
-    `ValueError` unless exactly management keys come without an environment.
+    """Return the start of a key, such as `svc_px_us_production`. Raises `ValueError` unless exactly management keys
+    come without an environment.
     """
     if (environment is None) != (kind == "management"):
         raise ValueError("management keys, and only they, have no environment")
@@ -178,9 +178,7 @@ def _public_entropy(pepper: bytes, key_id: str) -> bytes:
 
 
 def parse(text: str) -> Credential | None:
-    """Read a presented key; `None` when its form or its checksum is wrong. Says nothing of whether it was ever
-    issued.
-    """
+    """Read a presented key; `None` when its form or checksum is wrong. Says nothing of whether it was issued."""
     match = _GRAMMAR.fullmatch(text)
     if match is None or _checksum(text[:-_CHECK_LENGTH]) != text[-_CHECK_LENGTH:]:
         return None
@@ -192,9 +190,7 @@ def parse(text: str) -> Credential | None:
 
 
 def digest(pepper: bytes, secret: str) -> bytes:
-    """Return the HMAC-SHA256 of the secret with the pepper, 32 bytes: the key under which it is stored
-    (decisions 2.2).
-    """
+    """Return the HMAC-SHA256 of the secret with the pepper, 32 bytes, under which it is stored (decisions 2.2)."""
     return hmac.digest(pepper, secret.encode(), "sha256")
 
 

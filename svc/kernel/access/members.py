@@ -83,11 +83,6 @@ class Invitation(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     member_id: str
     expires_at_ms: int
 
-    @property
-    def owns_key(self) -> bool:
-        """As of `Session`: it has none."""
-        return False
-
     def has_ended(self, now_ms: int) -> bool:
         """Return whether it has expired; its member may have been removed before."""
         return now_ms >= self.expires_at_ms
@@ -142,9 +137,7 @@ def standing_key(member: Member, number: int) -> ApiKey:
 
 
 def is_provider_url(url: str, *, loopback: bool = False) -> bool:
-    """Return whether the provider may be asked at a URL: over TLS, or by plain HTTP on this machine where `loopback`
-    allows it.
-    """
+    """Return whether a URL is over TLS or, where `loopback` allows it, by plain HTTP on this machine."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname or "", parts.port

@@ -15,8 +15,7 @@ from svc.kernel.limits.eviction import site_prefix
 
 DEFAULT_LIMIT_PER_S = 100
 MAX_ADDRESSES = 16_384
-"""Addresses whose buckets are kept. A bucket is full again after a second without use, so one that is evicted later
-than that is not missed."""
+"""Addresses whose buckets are kept: unused for a second, a bucket is full, and not missed."""
 SITE_ADDRESSES = 2
 """An IPv6 /48 may take as much as this number of addresses: one customer of a provider has up to 65,536 of them."""
 CLOCK_STEP_MS = 1_000
@@ -31,9 +30,7 @@ class Bucket(NamedTuple):
 
 
 Bound = Literal["organization", "nonproduction", "address", "account"]
-"""Whose bucket is empty: the organization's, that of its keys outside production, that of one visitor address, or that
-of one e-mail address with which people sign in.
-"""
+"""Whose bucket is empty: the organization's, its keys' outside production, or that of one IP or e-mail address."""
 
 
 class Taken(NamedTuple):
@@ -109,9 +106,7 @@ class Buckets(Protocol):
 
 
 class MemoryBuckets:
-    """The buckets of one process. Those of addresses are bounded, and so are those of accounts: the one that was used
-    least lately goes.
-    """
+    """The buckets of one process. Of addresses and of accounts, the one that was used least lately goes."""
 
     def __init__(self) -> None:
         self._lasting: dict[BucketName, Bucket] = {}
@@ -232,9 +227,7 @@ class Limiter:
 
 
 def share_of(limit_per_s: int, share: float, least: int = 1) -> int:
-    """Return the part `share` (0 to 1) of a limit, in whole requests a second, rounded down: at least `least`, and
-    never more than all of it.
-    """
+    """Return the part `share` (0 to 1) of a limit, rounded down, at least `least` and never more than all of it."""
     return min(limit_per_s, max(least, int(limit_per_s * share + _ROUNDING)))
 
 

@@ -37,16 +37,12 @@ _LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 
 
 def normalize_origin(text: str) -> str | None:
-    """Return the one spelling of an origin: lower case, IDNA-encoded, without the default port (decisions 2.6). `None`
-    for text that is none: a path, a bare host, `null`, `*`.
-    """
+    """Return the one spelling of an origin (decisions 2.6); `None` for a path, a bare host, `null`, `*` and so on."""
     return _normalize(text, wildcard=False)
 
 
 def normalize_pattern(text: str) -> str | None:
-    """Return the one spelling of an allowed origin: as `normalize_origin`, or `scheme://*.host` (decisions 2.6); `None`
-    for other text.
-    """
+    """Return the one spelling of an allowed origin, which may be `scheme://*.host` (decisions 2.6); else `None`."""
     return _normalize(text, wildcard=True)
 
 
@@ -68,9 +64,7 @@ def _matches(origin: str, pattern: str) -> bool:
 
 
 def is_loopback(origin: str) -> bool:
-    """Return whether a normalized origin is a page of this very machine: `localhost`, `127.0.0.1` or `[::1]`, on any
-    port.
-    """
+    """Return whether a normalized origin is `localhost`, `127.0.0.1` or `[::1]`, on any port."""
     match = _FORM.fullmatch(origin)
     return match is not None and match[1] in ("http", "https") and match[2] in _LOOPBACK_HOSTS
 

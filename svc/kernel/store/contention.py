@@ -21,13 +21,11 @@ from typing import NamedTuple
 import trio
 
 DECIDED_BY = 32
-"""Jobs of an organization that have run ahead before it is judged by them, also in a trial: some three groups, as the
-jobs of one run again together or not at all."""
+"""Jobs that have run ahead before an organization is judged: some three groups, each repeated as one."""
 ONE_IN = 4
 """It is contended where more than one job in this number had to run again."""
 TURNS_AT_FIRST, TURNS_AT_MOST = 64, 1024
-"""Groups of an organization that take turns until one runs ahead again, as a trial; doubled where its jobs then still
-have to run again."""
+"""Groups that take turns until one runs ahead on trial; doubled where its jobs then still have to run again."""
 WAIT_S = 1.0
 """How long a group waits for its turn: longer than several large groups take on a machine with too much to do."""
 POLL_S = 0.001

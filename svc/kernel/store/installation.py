@@ -100,9 +100,7 @@ def claim_region(transaction: Transaction, region: str) -> None:
 
 
 def derive_region(transaction: Transaction) -> None:
-    """Record the region of a store that was created before regions were recorded: that of its active keys, if all have
-    the same. Otherwise the next use decides.
-    """
+    """Record the region of a store that lacks it: that of its active keys, if all have the same."""
     regions = _active_regions(transaction)
     if len(regions) == 1:
         transaction.put(META, (_PREFIX + regions.pop(),), 1)
@@ -113,9 +111,7 @@ def _active_regions(snapshot: Snapshot) -> set[str]:
 
 
 def pepper_mark(pepper: bytes) -> int:
-    """Return a 32-bit digest of a pepper, which the store keeps so that it cannot be opened with another pepper, which
-    would make every key invalid.
-    """
+    """Return a 32-bit digest of a pepper: a store is not opened with another one, which makes every key invalid."""
     return int.from_bytes(hmac.digest(pepper, b"svc store mark 1", "sha256")[:4])
 
 
@@ -144,9 +140,7 @@ _CAPACITY, _SHARE = "served_capacity_bytes", "served_share_millionths"
 
 
 class ServedLimits(NamedTuple):
-    """The limits from which an organization's share of the store follows, for commands that run beside the service
-    without its settings.
-    """
+    """What an organization's share of the store follows from, for commands that run beside the service."""
 
     capacity_bytes: int
     """How large the store could become when the service started: `Store.capacity_bytes`."""

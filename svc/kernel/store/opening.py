@@ -96,9 +96,7 @@ def engine_at(
     durable: bool = True,
     open_engine: OpenEngine | None = None,
 ) -> Engine:
-    """Open and return the engine of the store in a directory, with `open_engine` if given, or in a database. Raises
-    what opening raises.
-    """
+    """Open the engine of the store in a directory, with `open_engine` if given, or in a database; raises as that."""
     if isinstance(location, Path):
         return (open_engine or LmdbEngine.open)(
             location, map_bytes=map_bytes, durable=durable, check_row=installed().check_row
@@ -109,9 +107,7 @@ def engine_at(
 
 
 def version_of(engine: Engine) -> int:
-    """Return the version of the store in an engine; 0 if nothing was ever committed. Nothing is created. Raises
-    `EngineError` and `CorruptionError`.
-    """
+    """Return the store's version, 0 if nothing was ever committed. Raises `EngineError` and `CorruptionError`."""
     try:
         engine.open_tables([META.name])
     except MissingTableError:

@@ -74,9 +74,7 @@ class WriteHealth:
         self._stored_s, self._failed_since_s, self._is_on_probation = self._elapsed_s(), None, False
 
     def note_full(self) -> None:
-        """Note that a rehearsal was refused for want of space: what failed before is over, and `full` is a state of its
-        own.
-        """
+        """Note that a rehearsal did not fit: what failed before is over, and `full` is a state of its own."""
         self._failed_since_s = None
 
     def note_rehearsed(self) -> None:

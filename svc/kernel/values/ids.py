@@ -27,9 +27,7 @@ _REST: Final = 12
 
 
 def end_of_now(now_ms: int) -> int:
-    """Return the end, exclusive, of a window that goes on until now (Unix ms): what another node has stored a moment
-    ago, by a clock that is ahead of this one's, is in it.
-    """
+    """Return the end, exclusive, of a window until now (Unix ms), with what a clock ahead of this one's dated."""
     return now_ms + MAX_LEAD_MS + 1
 
 
@@ -39,9 +37,7 @@ def first_id(at_ms: int) -> bytes:
 
 
 def made_at_ms(raw_id: bytes) -> int:
-    """Return the Unix milliseconds in a UUIDv7 of 16 bytes: its first 48 bits (RFC 9562, 5.7). Other bytes give a
-    number as well.
-    """
+    """Return the Unix milliseconds in a UUIDv7 of 16 bytes, its first 48 bits; other bytes give a number as well."""
     return int.from_bytes(raw_id[:6])
 
 

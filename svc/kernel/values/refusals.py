@@ -88,17 +88,13 @@ _USES: dict[Use | None, str] = {
 
 
 def over_rate(reached: Bound, retry_after_s: int, use: Use | None = None) -> Refusal:
-    """Return `429 rate_limited` whose message says which limit was `reached`; `use` is `None` for identifications
-    (decisions 4).
-    """
+    """Return `429 rate_limited` for the limit that was `reached`; `use`: `None` = identifications (decisions 4)."""
     explanation = f"{_REACHED[reached]}{_USES[use]}. Wait for the seconds in Retry-After."
     return Refusal("rate_limited", retry_after_s=retry_after_s, explanation=explanation)
 
 
 def over_day(what: str, retry_after_s: int, reason: str = "") -> Refusal:
-    """Return `429 rate_limited` until midnight UTC; `what` names in the message what the organization has used up
-    today, `reason` is for the log.
-    """
+    """Return `429 rate_limited` until midnight UTC for `what`, which the message says; `reason` is for the log."""
     explanation = f"The organization has used up {what} (until midnight UTC). Wait for the seconds in Retry-After."
     return Refusal("rate_limited", retry_after_s=retry_after_s, reason=reason, explanation=explanation)
 
@@ -117,7 +113,5 @@ def over_share() -> Refusal:
 
 
 def invalid(field: str, issue: Issue, location: Location = "body") -> Refusal:
-    """Return `422 validation_error` with one detail: `field` as a path such as `sdk.version`, empty for the whole
-    (decisions 1.5).
-    """
+    """Return `422 validation_error` for one `field`, a path such as `sdk.version`, empty for the whole."""
     return Refusal("validation_error", (Detail(field, issue, location),))

@@ -34,9 +34,7 @@ def decode_text(content: bytes) -> str:
 
 
 def decode_toml(content: bytes) -> dict[str, Any]:
-    """Return the values of a whole TOML file, as `tomllib` gives them. Raises `NotTextError`, also if it is not
-    TOML.
-    """
+    """Return the values of a whole TOML file, as `tomllib` gives them. Raises `NotTextError`."""
     try:
         return tomllib.loads(decode_text(content))
     except tomllib.TOMLDecodeError as error:

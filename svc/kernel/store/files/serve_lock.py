@@ -76,9 +76,7 @@ def sole_process(
 
 
 def holder_of(directory: Path) -> str | None:
-    """Return a description of the process that holds the lock of a data directory now; `None` if there is none. Raises
-    `DirectoryError` if the lock file cannot be opened.
-    """
+    """Return who holds the lock of a data directory now, `None` if nobody does. Raises `DirectoryError`."""
     content = _content_of_holder(directory)
     return None if content is None else _named(content)
 

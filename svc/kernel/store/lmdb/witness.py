@@ -60,9 +60,7 @@ def why_stalled(file: Path) -> str:
 
 
 def state_of(pid: int) -> str:
-    """Return the state letter of a process or of its thread that waits for the disk; empty if there is no
-    such process.
-    """
+    """Return the state of a process, or of its thread that waits for the disk; empty if there is none."""
     try:
         return _holder(PROC / str(pid)).state
     except OSError:

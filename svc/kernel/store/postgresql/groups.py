@@ -349,9 +349,7 @@ class GroupAttempt(Generic[T]):
             raise
 
     def _may_run_ahead(self) -> bool:
-        """Return whether the jobs may run before their fence is held: all have hints, and other nodes write for their
-        organization, too.
-        """
+        """Return whether jobs may run before their fence is held: other nodes take it, and hints say what is read."""
         if self._is_shared or len(self._parts) != 1:
             return False
         ((jobs, hints, fences),) = self._parts
@@ -421,9 +419,7 @@ def _changed(rows: Rows, changes: Changes) -> dict[RowKey, Raw]:
 
 
 def _proof_rows(rows: Rows, changed: dict[RowKey, Raw]) -> tuple[RowKey, ...]:
-    """Return new rows with unique ids: only this transaction can have written them. Others prove little, since another
-    transaction may have written the same, such as a sum.
-    """
+    """Return new rows with unique ids: others, such as sums, may be the same in another transaction."""
     return tuple(
         row_key
         for row_key, raw in changed.items()

@@ -25,9 +25,7 @@ _BEGINNING = [Statement(statements.BEGIN), Statement(statements.HAS_SQL_EVENTS)]
 
 
 async def rehearse(wire: Wire) -> None:
-    """Write to every table and commit. Raises `SqlError` and `ConnectionLostError`; then the connection is to be
-    discarded.
-    """
+    """Write to every table and commit. Raises `SqlError` and `ConnectionLostError`: then discard the connection."""
     _, found = await wire.exchange(_BEGINNING)
     await wire.exchange(_writes(found))
 

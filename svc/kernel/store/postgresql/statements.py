@@ -70,8 +70,7 @@ TAKE_EVERY_FENCE = b"""
 with taken as (select organization from svc.writers order by organization for update)
 update svc.writers w set turn = w.turn + 1 from taken where w.organization = taken.organization
 """
-"""Sent after `LOCK_ROWS_OF_NONE` and `ADD_EVERY_FENCE`: organizations are created by holders of fence 0 alone, so that
-none is missing."""
+"""After these two none is missing: only holders of fence 0 create organizations."""
 ROW_ESTIMATES = b"""
 select c.relname::text, c.reltuples::int8 from pg_catalog.pg_class c
 join pg_catalog.pg_namespace n on n.oid = c.relnamespace where n.nspname = 'svc' and c.relkind in ('r', 'p')
@@ -89,9 +88,7 @@ def organization_of(table: str, key: bytes) -> int:
 
 
 def split_by_organization(table: str, keys: Iterable[bytes]) -> list[tuple[int, list[bytes]]]:
-    """Return the keys by the value of their column `organization`, in their order. Keys are many and organizations few,
-    so they are split by their bytes.
-    """
+    """Return the keys by their `organization`, in order: by bytes, as keys are many and organizations few."""
     if table not in installed().by_organization:
         return [(0, list(keys))]
     found: defaultdict[bytes, list[bytes]] = defaultdict(list)
@@ -135,9 +132,7 @@ def fetch(table: str) -> bytes:
 
 @lru_cache
 def fetch_versions(table: str) -> bytes:
-    """Return the query for (key, value, version) of the rows that `fetch` finds. The version is the transaction that
-    wrote the row: a row that was written again has another.
-    """
+    """Return the query for (key, value, version) as `fetch`. Each transaction that writes a row is another version."""
     return (
         "select wanted.key, found.value, found.version from unnest($2::bytea[]) as wanted (key), "
         f"lateral (select t.value, t.xmin as version from {_name(table)} t "
@@ -215,17 +210,13 @@ def size(table: str) -> bytes:
 
 @lru_cache
 def write(table: str) -> bytes:
-    """Return the statement that inserts or replaces the rows (`$1::int4[]`, `$2::bytea[]`, `$3::bytea[]`), no key
-    twice.
-    """
+    """Return the statement that puts the rows (`$1::int4[]`, `$2::bytea[]`, `$3::bytea[]`), no key twice."""
     return add(table).replace(b"do nothing", b"(organization, key) do update set value = excluded.value")
 
 
 @lru_cache
 def add(table: str) -> bytes:
-    """Return the statement that inserts those of the rows (`$1::int4[]`, `$2::bytea[]`, `$3::bytea[]`) that do not
-    exist: for rows that never change.
-    """
+    """Return the statement that inserts those of such rows that do not exist: for rows that never change."""
     return (
         f"insert into {_name(table)} select * from unnest($1::int4[], $2::bytea[], $3::bytea[]) on conflict do nothing"
     ).encode()

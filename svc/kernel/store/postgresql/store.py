@@ -138,9 +138,7 @@ class PostgresqlStore(Store):
         super().close()
 
     async def query(self, read: Callable[[Snapshot], T], *, recent: bool = False) -> T:
-        """See `Store.query`. Each round trip fetches, from one state, all rows that the function is known to read.
-        Queries that are `recent` and miss the same rows share it.
-        """
+        """See `Store.query`. A round trip fetches all that is missing; `recent` queries that miss the same share it."""
         self._counts.queries += 1
         if not recent:
             return await self._read(read, self._transactions.immutable.get, self._fetched_alone)
@@ -232,9 +230,7 @@ class PostgresqlStore(Store):
     async def _committed(
         self, parts: Sequence[Part[T]], leases: frozenset[LeaseEpoch], *, shared: bool
     ) -> Written[T] | None:
-        """Commit jobs together, whatever happens to the connection. Return `None` if the group is a shared one and has
-        failed. Raises `UnavailableError` and `StoreFullError`.
-        """
+        """Commit jobs together; `None` = a shared group has failed. Raises `UnavailableError` and `StoreFullError`."""
         began = trio.current_time()
         attempt = GroupAttempt(self._transactions, parts, leases | self._held(), shared=shared)
         began_s = self.elapsed_s()
@@ -250,7 +246,7 @@ class PostgresqlStore(Store):
         self._groups.observe(len(written.outcomes))
         self._commits_s.observe(trio.current_time() - began)
         self._counts.commits += bool(written.rows)
-        self._commits += bool(written.rows)
+        self.commits += bool(written.rows)
         self._counts.outcomes += len(written.outcomes)
         self._full = False
         self._recent.invalidate(written.rows)
@@ -340,9 +336,7 @@ class PostgresqlStore(Store):
             raise UnavailableError(f"the database did not take a write for {REHEARSAL_S:g} seconds")
 
     async def measured(self) -> StoreSpace:
-        """See `Store.measured`. Rows are the database's own estimates, but for those of open deliveries, of which a
-        metric gives the number; their table is short.
-        """
+        """See `Store.measured`. Rows are the database's estimates, but for tables that are `exactly_counted`."""
         size, rows, *exact = await self._patiently(self._measure)
         self._used_bytes = integer(size.rows[0][0])
         known, counted = installed().names, installed().exactly_counted

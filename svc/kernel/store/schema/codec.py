@@ -42,9 +42,7 @@ class CorruptionError(OperatorError):
 
 
 class CorruptPageError(CorruptionError):
-    """A page is not what the reference to it requires. The transaction cannot read or write any more, and nothing of it
-    is stored.
-    """
+    """A page is not what leads to it says. The transaction is over, and nothing of it is stored."""
 
 
 class UnknownValueError(CorruptionError):
@@ -107,18 +105,14 @@ class Key:
         return packed
 
     def prefix(self, *values: Any) -> bytes:
-        """Return the bytes that every key with these first parts begins with. Raises `struct.error` for values that the
-        layout cannot hold.
-        """
+        """Return how keys with these first parts begin. Raises `struct.error` for values beyond the layout."""
         fixed = len(self._prefixes) - 1
         if len(values) <= fixed:
             return self._prefixes[len(values)].pack(*values)
         return self.pack(*values)
 
     def unpack(self, raw: bytes) -> Any:
-        """Return the parts of a packed key, as a tuple that also has them by their names. Raises `struct.error` for too
-        few bytes.
-        """
+        """Return a key's parts, as a tuple that names them too. Raises `struct.error` for too few bytes."""
         values = self._fixed.unpack_from(raw)
         return self._named((*values, raw[self._fixed.size :].decode(errors=_ANY_BYTES)) if self._text else values)
 
@@ -219,9 +213,7 @@ class Layout(Generic[V]):
         self._unpack = unpack
 
     def decode(self, raw: bytes) -> V:
-        """Return the value that the reader makes of the bytes. Raises `CorruptionError` if it raises `ValueError`,
-        `IndexError` or `struct.error`.
-        """
+        """Return the reader's value. Raises `CorruptionError` for its `ValueError`, `IndexError` or `struct.error`."""
         try:
             return self._unpack(raw)
         except (struct.error, ValueError, IndexError) as error:

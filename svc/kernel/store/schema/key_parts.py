@@ -78,9 +78,7 @@ def _id(prefix: str, form: str) -> KeyPart:
 
 
 def digest(length: int, show: Callable[[bytes], str] = bytes.hex, *, is_secret: bool = False) -> KeyPart:
-    """Return a part of `length` raw bytes, shown by `show` and read from hexadecimal digits. `is_secret`: it is never
-    shown whole.
-    """
+    """Return a part of `length` raw bytes, read from hexadecimal digits. `is_secret`: never shown whole."""
 
     def read(text: str) -> bytes:
         raw = bytes.fromhex(text)

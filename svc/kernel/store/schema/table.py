@@ -27,9 +27,7 @@ class PolicyError(ValueError):
 
 @dataclass(frozen=True)
 class KeptFor:
-    """Rows expire by age: the key is the organization and then an id (UUIDv7), which has the time at which the row was
-    created.
-    """
+    """By age: the key is the organization and an id (UUIDv7), which has the time at which the row was created."""
 
     ms: int
     setting: str = ""
@@ -43,9 +41,7 @@ class LastTwoPeriods:
 
 @dataclass(frozen=True)
 class Aged:
-    """By age: the key does not say it, and the field `since` of the record does, in Unix milliseconds. Retention makes
-    passes over the rows, and needs no code for such a table.
-    """
+    """By the age that the field `since` of the record says (Unix ms). Retention needs no code for such a table."""
 
     ms: int
     since: str
@@ -53,18 +49,14 @@ class Aged:
 
 @dataclass(frozen=True)
 class Swept:
-    """The key does not tell the age of a row, so retention makes passes over the table. `why` says when it deletes a
-    row.
-    """
+    """The key does not tell the age: retention makes passes over the rows. `why` says when it deletes one."""
 
     why: str
 
 
 @dataclass(frozen=True)
 class With:
-    """Kept as long as the row of another table (by its name) that it belongs to, and deleted in the same
-    transaction.
-    """
+    """Kept as long as the row of another table that it belongs to, and deleted in the same transaction."""
 
     table: str
 
@@ -104,9 +96,7 @@ class ErasedByKey:
 
 @dataclass(frozen=True)
 class ErasedBy:
-    """Rows that say something of one visitor, and that a function finds by something else
-    (`features/erasure/policies.py`).
-    """
+    """Rows of one visitor that a function finds by something else (`features/erasure/policies.py`)."""
 
     function: str
 
@@ -195,9 +185,7 @@ class Table(Generic[V]):
         self._known[key] = raw, value
 
     def verify_checksum(self, key: bytes, raw: bytes) -> bytes:
-        """Return the value's bytes without the checksum. Raises `CorruptionError` if they or the key are not what was
-        written.
-        """
+        """Return the value's bytes. Raises `CorruptionError` if they or the key are not what was written."""
         body = raw[4:]
         if crc32(body, crc32(key, self._seed)).to_bytes(4) != raw[:4]:
             raise self._corrupt(key)
@@ -221,9 +209,7 @@ class Table(Generic[V]):
 
 
 def declared(*modules: object) -> tuple[Table[Any], ...]:
-    """Return the tables that modules (or other namespaces) declare, in their order. Raises `PolicyError` for two of one
-    name, or a `With` without its table.
-    """
+    """Return the tables of modules, in order. Raises `PolicyError` for two of a name, or a `With` without its table."""
     values = (value for module in modules for value in vars(module).values())
     tables = tuple(cast("Table[Any]", value) for value in values if isinstance(value, Table))
     names = [table.name for table in tables]
@@ -326,9 +312,7 @@ class Schema:
         return tuple(table.name for table in self.tables)
 
     def check_row(self, table: str, key: bytes, value: bytes) -> None:
-        """Verify the checksum of a row; this is the store's `CheckRow`. A row of a table that this version does not
-        have passes. Raises `CorruptionError`.
-        """
+        """Verify a row of a table that this version has: a `CheckRow`. Raises `CorruptionError`."""
         check = self._checks.get(table)
         if check is not None:
             check(key, value)

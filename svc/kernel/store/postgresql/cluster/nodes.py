@@ -64,9 +64,7 @@ def pause_s(failures: int, jitter: float) -> float:
 
 
 def living_nodes(url: StoreUrl) -> list[str]:
-    """Return the names of the nodes that serve a database now: host, process id and a number of their own. Raises
-    `EngineError`.
-    """
+    """Return the nodes of a database now: host, process id and a number. Raises `EngineError`."""
     with closing(Wire.connect_now(url)) as wire:
         (found,) = wire.exchange_now([Statement(_NAMES, (float8(TERM_S),))])
     return [name.decode() for (name,) in found.rows]
@@ -92,9 +90,7 @@ class PepperMark:
         return Statement(statements.fetch(META.name), (int4(0), byteas([_PEPPER_MARK])))
 
     def learn(self, answer: Result) -> None:
-        """Compare the result of `ask` with this node's mark. Raises `PepperReplacedError` if it is another; a store
-        without a mark passes.
-        """
+        """Raise `PepperReplacedError` if the result of `ask` is another mark; a store without one passes."""
         for key, value in answer.rows:
             if META.decode(key, value) != self._mark:
                 raise PepperReplacedError(
@@ -138,9 +134,7 @@ class Node:
         return self._living
 
     def is_answered(self) -> bool:
-        """Return whether the database has answered a heartbeat within the last `term_s` seconds; `False` before the
-        first one.
-        """
+        """Return whether the database has answered a heartbeat within the last `term_s` seconds."""
         return trio.current_time() - self._answered_s < self._term_s
 
     def statistics(self) -> NodeStatistics:
@@ -185,9 +179,7 @@ class Node:
             self._pepper.learn(answers.pop())
 
     async def run(self) -> None:
-        """Send heartbeats until cancelled, and then deregister: the leases of this node are free for others at once.
-        Raises `PepperReplacedError`.
-        """
+        """Send heartbeats until cancelled; then leave, which frees the leases. Raises `PepperReplacedError`."""
         failures = 0
         try:
             while True:

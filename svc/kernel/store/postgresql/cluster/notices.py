@@ -86,9 +86,7 @@ class Notices:
         self._change_channels()
 
     def send(self, channel: str, content: bytes) -> None:
-        """Queue a notice to be sent soon; never waits. A notice that is too long, or exceeds the queue, is dropped and
-        counted.
-        """
+        """Queue a notice, without waiting. One that is too long or too many is dropped and counted."""
         if len(content) > NOTICE_BYTES or len(self._held) >= MAX_HELD:
             self._dropped += 1
             return

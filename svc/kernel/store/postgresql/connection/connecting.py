@@ -27,9 +27,7 @@ CONNECT_EACH_S = 3.0
 
 
 async def connected(url: StoreUrl) -> abc.PGconn:
-    """Connect, and return a connection in pipeline mode, for a trio task. Raises `ConnectionLostError`, and
-    `DatabaseError` if another attempt would fail too.
-    """
+    """Connect in pipeline mode. Raises `ConnectionLostError`, or `DatabaseError` if another attempt would fail too."""
     failures = list[ConnectionLostError | DatabaseError]()
     for host, limit_s in _hosts(await _with_addresses(url)):
         try:
@@ -78,9 +76,7 @@ def _failure(failures: list[ConnectionLostError | DatabaseError]) -> ConnectionL
 
 
 async def _with_addresses(url: StoreUrl) -> StoreUrl:
-    """Return the URL with the addresses of its hosts: libpq would block the loop while it resolves them. Raises
-    `ConnectionLostError` if there are none.
-    """
+    """Return the URL with its hosts' addresses, which libpq would block for. Raises `ConnectionLostError`."""
     hosts = url.parameters.get("host", "").split(",")
     if "hostaddr" in url.parameters or not any(hosts):
         return url

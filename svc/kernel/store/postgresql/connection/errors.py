@@ -65,9 +65,7 @@ def error_of(state: str, message: str) -> SqlError | ConnectionLostError:
 
 
 def connecting_failed(message: str) -> DatabaseError | ConnectionLostError:
-    """Return the exception for a connection that could not be made. libpq does not expose its SQLSTATE, so the message
-    decides.
-    """
+    """Return the exception for a connection that failed, by its message: libpq exposes no SQLSTATE."""
     message = " ".join(message.split())
     known = next((known for words, known in _WORDS.items() if words in message), "")
     hint = _HINTS.get(known, known)

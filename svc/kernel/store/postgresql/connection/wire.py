@@ -61,15 +61,6 @@ class Notice(NamedTuple):
     """Process id of the session that sent it: `Wire.process` of this one for its own."""
 
 
-class WireStatistics(NamedTuple):
-    """What one connection has done."""
-
-    round_trips: int
-    statements: int
-    waits: int
-    """Times that an exchange had to wait for the network or the database."""
-
-
 class Timeouts(NamedTuple):
     """Time limits in seconds; `None` = no limit."""
 
@@ -96,7 +87,8 @@ class Wire:
         self._process = connection.backend_pid
         self._is_pooled = False
         self._busy = False
-        self._round_trips = self._statements = self._waits = 0
+        self.round_trips = self.statements = 0
+        """Since the connection was made."""
 
     @classmethod
     async def connect(cls, url: StoreUrl, timeouts: Timeouts = Timeouts()) -> Wire:  # noqa: B008  an immutable tuple
@@ -135,15 +127,6 @@ class Wire:
         """Whether the connection goes through a pooler, which made up the process id."""
         return self._is_pooled
 
-    @property
-    def server_version(self) -> int:
-        """Major version of the server."""
-        return self._connection.server_version // 10_000
-
-    def statistics(self) -> WireStatistics:
-        """Return counts since the connection was made."""
-        return WireStatistics(self._round_trips, self._statements, self._waits)
-
     async def exchange(self, statements: Sequence[Statement]) -> list[Result]:
         """Send all statements, wait once, and return a result for each, in order. Without `begin` and `commit` they are
         one transaction. When everything was read, raises the `SqlError` of the first that failed (later ones were not
@@ -170,8 +153,8 @@ class Wire:
         if not self.is_open:
             raise ConnectionLostError("the connection to the database is closed")
         self._busy = True
-        self._round_trips += 1
-        self._statements += len(statements)
+        self.round_trips += 1
+        self.statements += len(statements)
         try:
             sent = self._send(statements)
             yield from self._flushing()
@@ -215,7 +198,6 @@ class Wire:
         """Flush, and read too: a server that responds to a long pipeline stops reading until it is read from."""
         connection = self._connection
         while connection.flush():
-            self._waits += 1
             yield connection.socket, For.EITHER
             connection.consume_input()
 
@@ -242,7 +224,6 @@ class Wire:
         connection = self._connection
         while True:
             while connection.is_busy():
-                self._waits += 1
                 yield connection.socket, For.READABLE
                 connection.consume_input()
             answer = connection.get_result()
@@ -286,9 +267,7 @@ def _settings(timeouts: Timeouts, process: int) -> Statement:
 
 @lru_cache(1024)
 def _name(sql: bytes) -> bytes:
-    """Name a prepared statement by its SQL. If a session turns out to be another's, it can only refuse the name: a
-    number would name another statement there.
-    """
+    """Name a prepared statement by its SQL: in a session of another's, a number would name another statement."""
     return b"svc_" + blake2s(sql, digest_size=12).hexdigest().encode()
 
 
@@ -315,9 +294,7 @@ def _text(connection: abc.PGconn) -> str:
 
 
 class Pool:
-    """Lends the connections of a serving store to tasks. It creates connections when needed, up to a maximum, and keeps
-    them. A task that finds none free waits in line.
-    """
+    """Lends connections to tasks, makes them as needed up to a maximum, and keeps them. Tasks wait in line."""
 
     def __init__(self, connect: Callable[[], Awaitable[Wire]], most: int) -> None:
         self._connect = connect

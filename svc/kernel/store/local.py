@@ -146,7 +146,7 @@ class LocalStore(Store):
     def statistics(self) -> StoreStatistics:
         """See `Store.statistics`; reads every reader slot."""
         space = self.engine.space()
-        return self._statistics(self.commits, self._jobs, self._repeated, space.used_bytes, space.limit_bytes)
+        return self._statistics(self._commits, self._jobs, self._repeated, space.used_bytes, space.limit_bytes)
 
     def space(self) -> StoreSpace:
         """See `Store.space`, as it is now; reads every reader slot and asks every table."""

@@ -109,11 +109,9 @@ class Store(ABC):
         """When the present commit began, on the monotonic clock; `None` if there is none."""
         self.engine = engine
         self._now_ms = now_ms
-        self.commits = 0
-        """Number of commits since the store was opened."""
+        self._commits = 0
         self._jobs = 0
         self._repeated = 0
-        self._full = False
         self._waits_s, self._commits_s, self._groups = Histogram(WAIT_S), Histogram(WAIT_S), Histogram(GROUPS)
         self.health = WriteHealth(elapsed_s)
         self.outage = Outage(elapsed_s)
@@ -167,10 +165,8 @@ class Store(ABC):
         try:
             await self._rehearse()
         except StoreFullError:
-            self._full = True
             self.health.note_full()
             raise
-        self._full = False
         self.health.note_rehearsed()
 
     @abstractmethod
@@ -218,12 +214,12 @@ class Store(ABC):
         try:
             settled = self.engine.write(settle, may_use_reserve=may_use_reserve, inside=inside)
         except StoreFullError:
-            self._full = True
+            self.health.is_full = True
             self._drop_log()
             raise
         self._refuse_if_lost()  # again: a write to a file that is gone must not be acknowledged
-        self._full = self._full and may_use_reserve
-        self.commits += 1
+        self.health.is_full = self.health.is_full and may_use_reserve
+        self._commits += 1
         self._jobs += len(settled.outcomes)
         self._repeated += len(settled.repeated)
         return settled
@@ -249,9 +245,14 @@ class Store(ABC):
         self.engine.note_commit()
 
     @property
+    def commits(self) -> int:
+        """Number of commits since the store was opened."""
+        return self._commits
+
+    @property
     def is_full(self) -> bool:
         """Whether the last write did not fit, or the next ones will not."""
-        return self._full or self.engine.is_low()
+        return self.health.is_full or self.engine.is_low()
 
     def capacity_bytes(self) -> int:
         """Return how many bytes the store can hold: the size of its map, or of the whole disk if that is smaller."""
@@ -260,7 +261,7 @@ class Store(ABC):
     @property
     def needs_rehearsal(self) -> bool:
         """Whether only a write can tell if writes are stored; clients that see "not ready" send none."""
-        return self._full or self.health.needs_rehearsal()
+        return self.health.is_full or self.health.needs_rehearsal()
 
     def _statistics(self, commits: int, jobs: int, repeated: int, used_bytes: int, map_bytes: int) -> StoreStatistics:
         return StoreStatistics(

@@ -124,6 +124,11 @@ class PostgresqlStore(Store):
         kept._lease = lease  # noqa: SLF001  of this class
         return kept
 
+    @property
+    def commits(self) -> int:
+        """See `Store.commits`: those of each `kept_by` included."""
+        return self._counts.commits
+
     async def other_version(self) -> str:
         """Wait until a transaction finds that the store has another version than this program, and return a message
         that says what to do. From then on nothing is read or written.
@@ -246,9 +251,8 @@ class PostgresqlStore(Store):
         self._groups.observe(len(written.outcomes))
         self._commits_s.observe(trio.current_time() - began)
         self._counts.commits += bool(written.rows)
-        self.commits += bool(written.rows)
         self._counts.outcomes += len(written.outcomes)
-        self._full = False
+        self.health.is_full = False
         self._recent.invalidate(written.rows)
 
     def _held(self) -> frozenset[LeaseEpoch]:
@@ -267,10 +271,8 @@ class PostgresqlStore(Store):
                     continue
 
     async def _patiently(self, attempt: Callable[[trio.CancelScope], Awaitable[T]]) -> T:
-        """Try until it succeeds, for `GIVE_UP_S` at most. Raises `UnavailableError` and `StoreFullError`.
-
-        The scope that an attempt gets ends it at the same time. An attempt that commits removes its deadline: otherwise
-        nobody would know whether it was committed.
+        """Try until it succeeds, for `GIVE_UP_S` at most; then the scope ends the attempt. One that commits removes its
+        deadline: otherwise nobody would know what came of it. Raises `UnavailableError` and `StoreFullError`.
         """
         give_up_at, pause_s = trio.current_time() + GIVE_UP_S, FIRST_PAUSE_S
         while True:
@@ -283,7 +285,7 @@ class PostgresqlStore(Store):
                 cause: Exception = error
             except SqlError as error:
                 if error.state == DISK_FULL:
-                    self._full = True
+                    self.health.is_full = True
                     raise StoreFullError(str(error)) from error
                 if not error.is_repeatable and error.state not in _PASSING:
                     raise UnavailableError(str(error)) from error

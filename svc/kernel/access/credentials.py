@@ -131,10 +131,9 @@ def new_key(  # noqa: PLR0913  a key is its fields
     expires_at_ms: int | None = None,
     pepper: bytes | None = None,
 ) -> tuple[ApiKey, str]:
-    """Return a new key and its secret, which is shown once. Origins must be normalized already
-    (`origins.normalize_pattern`). Raises `ValueError` if platforms, origins, role or environment do not suit the kind.
-
-    With the `pepper` of the installation a public key follows from its id, so that it can be shown again.
+    """Return a new key and its secret, which is shown once. Origins must be normalized (`origins.normalize_pattern`).
+    With the installation's `pepper` a public key follows from its id, so that it can be shown again. Raises
+    `ValueError` if platforms, origins, role or environment do not suit the kind.
     """
     if kind != "public" and (platforms or allowed_origins):
         raise ValueError("only public keys have platforms and origins")
@@ -204,11 +203,7 @@ characters is a prefix, or too little to guess the rest from (decisions 2.1)."""
 
 
 def redact(text: str) -> str:
-    """Return the text with `svc_sk_us_production_[redacted]` instead of a key, and so for every kind of secret. Nothing
-    that is logged should hold one in the first place: this finds those that came in with an exception, a header, a
-    path.
-
-    Public keys are taken out too: they are not secret, but nothing in a log needs them, and a reader cannot see at a
-    glance which kind it is.
+    """Return the text with `svc_sk_us_production_[redacted]` instead of a key, and so for every kind of secret that
+    came in with an exception, a header, a path. Public keys go too: nothing in a log needs them.
     """
     return _SECRET.sub(r"\1[redacted]", text) if "svc_" in text else text

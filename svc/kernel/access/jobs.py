@@ -40,9 +40,9 @@ V = TypeVar("V")
 def audited(
     job: Callable[[Transaction], T], audit_id: UUID, record: Callable[[T], AuditRecord | None]
 ) -> Callable[[Transaction], T]:
-    """Return a job that runs `job` and, in the same transaction, writes the audit record that `record` makes of its
-    outcome; nothing is written if `record` returns `None`, since nothing was changed. A change of several transactions,
-    such as an erasure, is recorded once, with the first: later ones with its `audit_id` add nothing.
+    """Return a job that runs `job` and writes the audit record that `record` makes of its outcome, if any, in the same
+    transaction. A change of several transactions has one record, of the first: later ones with its `audit_id` add
+    nothing.
     """
 
     def recorded_job(transaction: Transaction) -> T:

@@ -137,10 +137,8 @@ class MemoryBuckets:
 
 
 class DividedBuckets:
-    """One node's part of buckets that several nodes divide evenly: it admits its share of each limit.
-
-    Every node admits at least one request a second of each bucket, so that a limit below `nodes` admits `nodes`
-    requests a second in all. What is left is counted as if each of the others had as much left.
+    """One node's share of each limit of buckets that several nodes divide evenly: at least one request a second, so
+    that all of them may admit `nodes`. What is left is counted as if each other node had as much left.
     """
 
     def __init__(self, own: Buckets, nodes: Callable[[], int]) -> None:
@@ -186,10 +184,7 @@ Use = Literal["client", "read", "management"]
 
 
 class Limiter:
-    """The limits on one use of organizations: of each, of its traffic outside production, and of single addresses.
-
-    A request takes a token from each bucket that it belongs to, or from none.
-    """
+    """The limits on one use: a request takes a token from each bucket that it belongs to, or from none."""
 
     def __init__(self, use: str, shares: LimitShares, buckets: Buckets) -> None:
         self._use = use

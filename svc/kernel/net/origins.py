@@ -47,9 +47,8 @@ def normalize_pattern(text: str) -> str | None:
 
 
 def origin_allowed(origin: str, patterns: Sequence[str], environment: Environment) -> bool:
-    """Return whether a key with these patterns accepts a normalized origin.
-
-    An empty list accepts nothing in production and staging. Development keys also accept loopback hosts on any port.
+    """Return whether a key with these patterns accepts a normalized origin; an empty list accepts nothing. Development
+    keys also accept loopback hosts on any port.
     """
     if environment == "development" and is_loopback(origin):
         return True

@@ -85,11 +85,9 @@ def open_directory(  # noqa: PLR0913  where it is, and how it is opened
     database: StoreUrl | None = None,
 ) -> Opened:
     """Open a data directory, with the store in it or in a `database`; create it first if it is missing and `create` is
-    set. `durable=False` skips the fsync of each commit, for stores that are thrown away. `open_engine`: opens the
-    engine that the store runs on.
-
-    Raises `DirectoryError`, `codec.CorruptionError`, `installation.NewerStoreError`, and
-    `installation.OlderStoreError` for a store that `features/upgrade/upgrade.py` has to upgrade first.
+    set. `durable=False` skips the fsync of each commit, for stores that are thrown away. Raises `DirectoryError`,
+    `codec.CorruptionError`, `installation.NewerStoreError`, and `installation.OlderStoreError` for a store that
+    `features/upgrade/upgrade.py` has to upgrade first.
     """
     location = directory / "store" if database is None else database
     exists = has_store(directory) if database is None else is_initialized(database)

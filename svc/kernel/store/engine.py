@@ -174,9 +174,8 @@ class Engine(Protocol):
         ...
 
     def open_tables(self, names: Iterable[str], /, *, create: bool = False) -> None:
-        """Open tables for use, before any reader or writer that uses them; `create` makes those that do not exist.
-
-        Raises `MissingTableError` for one that does not exist, without `create`.
+        """Open tables, before any reader or writer that uses them; `create` those that do not exist. Raises
+        `MissingTableError` for one that does not exist, without `create`.
         """
         ...
 
@@ -244,10 +243,7 @@ class Engine(Protocol):
 
 
 class OpenEngine(Protocol):
-    """Opens the engine of a store, or creates it. `open_store` and `open_directory` take one as an argument.
-
-    Tests pass one that wraps the real engine, to note, reject or lose what is written (`tests/support/engines.py`).
-    """
+    """Opens or creates an engine. Tests pass one that wraps the real engine (`tests/support/engines.py`)."""
 
     def __call__(self, directory: Path, /, *, map_bytes: int, durable: bool, check_row: CheckRow) -> Engine:
         """Open the engine. Raises `EngineError` and `codec.CorruptionError`."""

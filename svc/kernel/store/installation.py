@@ -117,12 +117,9 @@ def pepper_mark(pepper: bytes) -> int:
 
 def put_new_pepper(store: Store, path: Path, entropy: Callable[[int], bytes]) -> None:
     """Create a pepper for a store whose own is lost or compromised, bind the store to it, and write it to `path` with
-    mode 0600.
-
-    Nothing that was made with the old one is valid afterwards: keys, signing secrets of webhooks, deferred tokens,
-    cursors. The caller must have revoked every key, so that the store never names a key as active that cannot be
-    verified. After an interruption, run it again: until it completes, the store cannot be opened with the present
-    pepper.
+    mode 0600. What was made with the old one is void: keys, signing secrets, deferred tokens, cursors. The caller must
+    have revoked every key, so that no active one cannot be verified. Run it again after an interruption: until it
+    completes, the store cannot be opened.
     """
     pepper = entropy(PEPPER_BYTES)
     beside = path.with_name(path.name + ".new")

@@ -73,11 +73,9 @@ def behind_ms(snapshot: Snapshot, now_ms: int) -> int:
     if following.lost_at_ms is not None:
         return max(0, now_ms - following.lost_at_ms)
     first = oldest(snapshot)
-    return 0 if first == newest(snapshot) else max(0, now_ms - _moment(snapshot, first + 1))
-
-
-def _moment(snapshot: Snapshot, sequence: int) -> int:
-    return batch_time_ms(snapshot.get(OPERATIONS, sequence, 0) or b"")
+    if first == newest(snapshot):
+        return 0
+    return max(0, now_ms - batch_time_ms(snapshot.get(OPERATIONS, first + 1, 0) or b""))
 
 
 def append_changes(transaction: Transaction, changes: Changes, now_ms: int) -> None:

@@ -69,9 +69,8 @@ def add_credit(transaction: Transaction, number: int, *, entry_id: UUID, micros:
 
 
 def enter(transaction: Transaction, number: int, entry_id: UUID, entry: LedgerEntry) -> None:
-    """Add one line to the ledger and to the balance; balances change in no other way (decisions 5.1). The line counts
-    for the UTC day of its own time, or for the last day that its organization has counted, if that is later (decisions
-    17.2).
+    """Add one line to the ledger and the balance, which changes in no other way (decisions 5.1). It counts for the UTC
+    day of its time or, if that is later, the last that its organization has counted (decisions 17.2).
     """
     day = ask(transaction, number, entry.at_ms, lambda held: held.day)
     if day != made_at_ms(entry_id.bytes) // DAY_MS:

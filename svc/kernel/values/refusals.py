@@ -1,8 +1,8 @@
 """The error catalog: what the service refuses, with which status, and what it tells the caller to do.
 
 What may live here: the general codes, of `svc/kernel/data/refusals.toml`, where those of features are found, and the
-values that carry a refusal. An expected "no" is a value that functions return; what ends a command is an exception
-(`OperatorError`). Sources: interface 7 and decisions 1.
+values that carry a refusal, to the caller and to other processes. An expected "no" is a value that functions return;
+what ends a command is an exception (`OperatorError`). Sources: interface 7 and decisions 1.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ import msgspec
 from svc.kernel.access.credentials import ApiKey
 from svc.kernel.data import read_tables
 from svc.kernel.limits.ratelimit import Bound, Use
+from svc.kernel.net.trace_context import TraceContext
 from svc.kernel.values.errors import ErrorCode
+from svc.kernel.values.fields import Environment
 
 Issue = Literal[
     "required", "unknown_field", "wrong_type", "malformed_json", "malformed_encoding", "out_of_range", "too_long",
@@ -115,3 +117,29 @@ def over_share() -> Refusal:
 def invalid(field: str, issue: Issue, location: Location = "body") -> Refusal:
     """Return `422 validation_error` for one `field`, a path such as `sdk.version`, empty for the whole."""
     return Refusal("validation_error", (Detail(field, issue, location),))
+
+
+NOTIFIABLE = frozenset({401, 402, 413, 422, 429})
+"""Statuses of refusals that make an event, where the key was recognized."""
+
+
+class RefusedRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """One refused request of a recognized key, or the latest of `count` similar ones."""
+
+    organization: int
+    key_id: str
+    code: str
+    status: int
+    environment: Environment
+    request_id: bytes
+    occurred_at_ms: int
+    origin: str | None
+    ip_address: str | None
+    reason: str | None = None
+    count: int = 1
+    trace: TraceContext | None = None
+
+    @property
+    def name(self) -> str:
+        """`key_id/code`: the kind of refusal within the organization; refusals of one kind are counted together."""
+        return f"{self.key_id}/{self.code}"

@@ -155,12 +155,9 @@ STEP_MS = 1_000
 
 
 class SteadyClock:
-    """A clock in Unix milliseconds that is never set back (decisions 17.1).
-
-    It shows the wall clock's time; after the wall clock was set back, it continues from its own time at the rate of the
-    monotonic clock, so that nothing is delayed. It follows a wall clock that jumps ahead, since what is stored by that
-    time is due then. Times that are scheduled by this clock and stored may be ahead of the wall clock as long as the
-    process lives.
+    """A clock in Unix milliseconds that is never set back (decisions 17.1). Where the wall clock is, it goes on at the
+    rate of the monotonic clock, so that nothing is delayed. It follows a jump ahead, since what is stored by that time
+    is due then. Its times may be ahead of the wall clock as long as the process lives.
     """
 
     def __init__(self, world: World) -> None:

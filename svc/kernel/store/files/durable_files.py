@@ -92,9 +92,8 @@ def make_folder(path: Path) -> None:
 
 
 def require_space(needed: int, folder: Path, copy: str, next_step: str) -> None:
-    """Raise `DirectoryError` if the disk of `folder` has less than `needed` free bytes; the message says that `copy`
-    needs them, and the `next_step`. `needed` is the size of all pages, since the number of free pages is unknown before
-    the copy is made.
+    """Raise `DirectoryError` if the disk of `folder` has less than `needed` free bytes, that of all pages; the message
+    says that `copy` needs them, and the `next_step`.
     """
     free = shutil.disk_usage(folder).free
     if free < needed:

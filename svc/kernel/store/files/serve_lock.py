@@ -49,11 +49,9 @@ def sole_process(
     on_wait: Callable[[str], None] | None = None,
     pause: Callable[[float], None] = pause,
 ) -> Generator[None]:
-    """Hold the lock of an existing data directory for this command (`svc serve`), for a `with` block. `reason`: tells
-    an operator who is refused what would go wrong if two commands ran. Wait at most `wait_s` seconds for a predecessor
-    that is still draining; `on_wait` is called once with its name.
-
-    Raises `DirectoryInUseError`, which names the holder, and `DirectoryError` if the lock file cannot be written.
+    """Hold the lock of an existing data directory for this command, for a `with` block. `reason` tells an operator who
+    is refused what would go wrong. Wait at most `wait_s` seconds for a predecessor that is still draining; `on_wait` is
+    called once with its name. Raises `DirectoryInUseError`, which names the holder, and `DirectoryError`.
     """
     path = directory / NAME
     holder = Holder(command, os.getpid(), socket.gethostname(), now_ms())

@@ -105,10 +105,9 @@ class LmdbEngine(Engine):
         durable: bool = True,
         check_row: CheckRow = _believe,
     ) -> LmdbEngine:
-        """Open or create the environment in a directory, made with mode 0700 where there is none.
-
-        Stale reader slots are freed and the last commit is checked. `durable=False` leaves out the fsync of each
-        commit: for stores that are thrown away. Raises `EngineError` and `codec.CorruptionError`.
+        """Open or create the environment in a directory, made with mode 0700. Stale reader slots are freed and the last
+        commit is checked. `durable=False`: without fsync, for stores that are thrown away. Raises `EngineError` and
+        `codec.CorruptionError`.
         """
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         engine = cls(open_writable(directory, map_bytes=map_bytes, durable=durable), check_row)
@@ -122,9 +121,8 @@ class LmdbEngine(Engine):
 
     @classmethod
     def open_read_only(cls, path: Path, /, *, live: bool, check_row: CheckRow = _believe) -> LmdbEngine:
-        """Open an existing environment: a directory that others may write to if it is `live`, or else one file.
-
-        Nothing is created or locked, so that looking at a store cannot change it. Raises `EngineError`.
+        """Open a directory that others may write to if it is `live`, or else one file. Nothing is created or locked, so
+        that looking at a store cannot change it. Raises `EngineError`.
         """
         return cls(open_read_only(path, live=live), check_row)
 

@@ -146,9 +146,8 @@ class PostgresqlEngine(Engine):
 
     @contextmanager
     def transaction(self, begin: bytes = statements.BEGIN) -> Generator[Callable[[list[Statement]], list[Result]]]:
-        """Begin a transaction that takes no fence, for statements outside the tables of the store. The `with` block
-        gets a function that sends statements in one round trip and returns their results. The transaction is committed
-        at the end of the block, and rolled back if the block raises.
+        """Begin a transaction without a fence, for statements outside the tables of the store. The block gets a
+        function that sends statements in one round trip; at its end it is committed, or rolled back if it raises.
         """
         wire, _ = self._begun([Statement(begin)])
         try:

@@ -228,7 +228,7 @@ class Rows:
     def _ask_keys(self, table: str, parts: list[tuple[int, list[bytes]]]) -> Statement:
         if len(parts) == 1:
             ((organization, keys),) = parts
-            sql = statements.fetch(table) if self._versions is None else statements.fetch_versions(table)
+            sql = statements.fetch(table, versions=self._versions is not None)
             return Statement(sql, (int4(organization), byteas(keys)))
         return Statement(
             statements.fetch_of_several(table), key_columns(table, [key for _, own in parts for key in own])

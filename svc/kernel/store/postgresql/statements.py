@@ -70,7 +70,7 @@ TAKE_EVERY_FENCE = b"""
 with taken as (select organization from svc.writers order by organization for update)
 update svc.writers w set turn = w.turn + 1 from taken where w.organization = taken.organization
 """
-"""After these two none is missing: only holders of fence 0 create organizations."""
+"""After `LOCK_ROWS_OF_NONE` and `ADD_EVERY_FENCE` none is missing: who creates an organization holds fence 0."""
 ROW_ESTIMATES = b"""
 select c.relname::text, c.reltuples::int8 from pg_catalog.pg_class c
 join pg_catalog.pg_namespace n on n.oid = c.relnamespace where n.nspname = 'svc' and c.relkind in ('r', 'p')
@@ -116,26 +116,17 @@ def create_table(table: str) -> tuple[bytes, bytes]:
 
 
 @lru_cache
-def fetch(table: str) -> bytes:
-    """Return the query for (key, value) of the rows with the keys `$2::bytea[]` of organization `$1::int4`, no key
-    twice, in no order.
+def fetch(table: str, *, versions: bool = False) -> bytes:
+    """Return the query for (key, value), with `versions` (key, value, version), of the rows with the keys `$2::bytea[]`
+    of organization `$1::int4`, no key twice, in no order. The version is the transaction that wrote the row.
 
     `offset 0` makes each an index look-up. With `key = any(...)` or a join, whose sizes the planner guesses, it may
     read all rows of the organization or the whole table: it did so for a table that had not been analyzed yet.
     """
+    version = ", t.xmin as version" if versions else ""
     return (
-        "select wanted.key, found.value from unnest($2::bytea[]) as wanted (key), "
-        f"lateral (select t.value from {_name(table)} t "
-        "where t.organization = $1::int4 and t.key = wanted.key offset 0) as found"
-    ).encode()
-
-
-@lru_cache
-def fetch_versions(table: str) -> bytes:
-    """Return the query for (key, value, version) as `fetch`. Each transaction that writes a row is another version."""
-    return (
-        "select wanted.key, found.value, found.version from unnest($2::bytea[]) as wanted (key), "
-        f"lateral (select t.value, t.xmin as version from {_name(table)} t "
+        "select wanted.key, found.* from unnest($2::bytea[]) as wanted (key), "
+        f"lateral (select t.value{version} from {_name(table)} t "
         "where t.organization = $1::int4 and t.key = wanted.key offset 0) as found"
     ).encode()
 

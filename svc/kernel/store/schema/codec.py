@@ -59,10 +59,8 @@ TEXT_LAYOUT = ""
 
 
 class KeyPart(NamedTuple):
-    """One part of a key.
-
-    `layout` is a big-endian struct format without the leading `>`: `B`, `H`, `I` and `Q` are unsigned integers, `16s`
-    is sixteen raw bytes. `read` takes what `show` makes, and raises `ValueError` for any other text.
+    """One part of a key. `layout`: a big-endian struct format without `>`: `B`, `H`, `I`, `Q` are unsigned integers,
+    `16s` is sixteen bytes. `read` takes what `show` makes, and raises `ValueError` for any other text.
     """
 
     layout: str
@@ -75,10 +73,8 @@ class KeyPart(NamedTuple):
 
 
 class Key:
-    """The layout of a table's key: its parts by name, in their order. A text can only be the last.
-
-    A trailing underscore keeps a name from being a word of Python's, and is not shown. Raises `ValueError` for a layout
-    that it cannot pack.
+    """The layout of a table's key: its parts by name; a text can only be the last. A trailing underscore keeps a name
+    from being a word of Python's, and is not shown. Raises `ValueError`.
     """
 
     def __init__(self, **parts: KeyPart) -> None:
@@ -178,12 +174,9 @@ class Flattened(Record[V]):
         self.stored = stored
         self._inner = [position for position, name in enumerate(stored) if name in inner_names]
         self._outer = [position for position, name in enumerate(stored) if name in outer_names]
-        for positions, names in ((self._inner, inner_names), (self._outer, outer_names)):
-            if tuple(stored[position] for position in positions) != names or len(stored) != len(inner_names) + len(
-                outer_names
-            ):
-                raise ValueError(f"the fields of {kind.__name__} are to be stored each once, and in their order")
         both = (*inner_names, *outer_names)
+        if tuple(stored[position] for position in (*self._inner, *self._outer)) != both or len(stored) != len(both):
+            raise ValueError(f"the fields of {kind.__name__} are to be stored each once, and in their order")
         self._to_stored = itemgetter(*(both.index(name) for name in stored))
         self._take_inner, self._take_outer = itemgetter(*self._inner), itemgetter(*self._outer)
 

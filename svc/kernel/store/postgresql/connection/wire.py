@@ -25,8 +25,14 @@ import trio
 from psycopg import pq
 from psycopg.pq import abc
 
-from svc.kernel.store.postgresql.connection.connecting import connected, connected_now
-from svc.kernel.store.postgresql.connection.driving import For, WireSteps, driven, driven_now
+from svc.kernel.store.postgresql.connection.connecting import (
+    For,
+    WireSteps,
+    connected,
+    connected_now,
+    driven,
+    driven_now,
+)
 from svc.kernel.store.postgresql.connection.errors import ConnectionLostError, SqlError, error_of
 from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.postgresql.connection.values import integer
@@ -75,9 +81,8 @@ class Timeouts(NamedTuple):
 
 
 class Wire:
-    """One connection, which runs one exchange at a time; `is_open` says whether another is possible. An exchange that
-    is cancelled, or loses its connection, closes the connection: what was sent may still be committed, and its result
-    is lost.
+    """One connection, which runs one exchange at a time while it `is_open`. An exchange that is cancelled or loses its
+    connection closes it: what was sent may still be committed, and its result is lost.
     """
 
     def __init__(self, connection: abc.PGconn, timeouts: Timeouts) -> None:

@@ -43,9 +43,7 @@ class ConfigError(OperatorError):
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The settings of one server. Defaults are what runs when nothing is set; one without has an example, for the file
-    that `tools.reference` writes.
-    """
+    """The settings of one server. One without a default has an example, for the file that `tools.reference` writes."""
 
     bind: Annotated[str, about("HOST:PORT to listen on; [::1]:8080 for IPv6.")] = "127.0.0.1:8080"
     tls_certfile: Annotated[

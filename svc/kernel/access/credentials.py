@@ -87,9 +87,7 @@ class ApiKey(msgspec.Struct, frozen=True, array_like=True):
 
 
 def prefix(kind: KeyKind, region: str, environment: Environment | None) -> str:
-    """Return the start of a key, such as `svc_px_us_production`. Raises `ValueError` unless exactly management keys
-    come without an environment.
-    """
+    """Return how a key starts, such as `svc_px_us_production`. Raises `ValueError` if kind and environment disagree."""
     if (environment is None) != (kind == "management"):
         raise ValueError("management keys, and only they, have no environment")
     return "_".join(filter(None, ("svc", _MARKS[kind], region, environment)))
@@ -101,9 +99,7 @@ def beginning(kind: KeyKind) -> str:
 
 
 def issue_secret(kind: KeyKind, region: str, environment: Environment | None, entropy: bytes) -> str:
-    """Return the whole text of a new key from 32 bytes of entropy, checksum included (decisions 2.1). Raises
-    `ValueError` for another length, and as `prefix` does.
-    """
+    """Return a new key from 32 bytes of entropy, checksum included (decisions 2.1). Raises `ValueError` as `prefix`."""
     body = f"{prefix(kind, region, environment)}_{random_text(entropy)}"
     return body + _checksum(body)
 

@@ -23,7 +23,7 @@ from svc.kernel.access.tables import (
     ORGANIZATION_KEYS,
     SESSIONS,
 )
-from svc.kernel.limits.quotas import ActiveKeys, Holding, Quotas, may_issue, seconds_to_midnight
+from svc.kernel.limits.quotas import MAX_ACTIVE_KEYS, ActiveKeys, Holding, Quotas, seconds_to_midnight
 from svc.kernel.net.origins import origin_allowed
 from svc.kernel.store.schema.codec import CorruptionError, CorruptPageError
 from svc.kernel.store.schema.table import Table
@@ -66,15 +66,12 @@ def issue_key(
     it would have too many active keys, `429 rate_limited` until midnight UTC after `keys_per_day`.
     """
     held, active = _held(transaction, key.organization, key.created_at_ms)
-    match may_issue(active.count, held.keys_issued, keys_per_day):
-        case "active_keys":
-            return Refusal("key_limit")
-        case "keys_per_day":
-            seconds = seconds_to_midnight(key.created_at_ms)
-            what = f"the {keys_per_day} keys that it may issue today"
-            return over_day(what, seconds, reason="over the day's limit of issued keys")
-        case None:
-            return store_key(transaction, key, digest)
+    if active.count >= MAX_ACTIVE_KEYS:
+        return Refusal("key_limit")
+    if held.keys_issued >= keys_per_day:
+        what, seconds = f"the {keys_per_day} keys that it may issue today", seconds_to_midnight(key.created_at_ms)
+        return over_day(what, seconds, reason="over the day's limit of issued keys")
+    return store_key(transaction, key, digest)
 
 
 def store_key(transaction: Transaction, key: ApiKey, digest: bytes) -> ApiKey:

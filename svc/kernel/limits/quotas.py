@@ -10,7 +10,7 @@ production traffic, small, and kept for ever.
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
+from bisect import bisect_right
 from typing import Literal, NamedTuple, get_args
 
 import msgspec
@@ -246,9 +246,7 @@ class ActiveKeys(msgspec.Struct, frozen=True, array_like=True):
             return msgspec.structs.replace(self, unlimited=self.unlimited + 1)
         if expires_at_ms <= self.as_of_ms:
             return self
-        expiries = list(self.expiries_ms)
-        insort(expiries, expires_at_ms)
-        return msgspec.structs.replace(self, expiries_ms=tuple(expiries))
+        return msgspec.structs.replace(self, expiries_ms=tuple(sorted((*self.expiries_ms, expires_at_ms))))
 
     def minus_key(self, expires_at_ms: int | None) -> ActiveKeys:
         """Return the record without a key that was not revoked before; itself for one that is left out already."""
@@ -259,10 +257,3 @@ class ActiveKeys(msgspec.Struct, frozen=True, array_like=True):
         expiries = list(self.expiries_ms)
         expiries.remove(expires_at_ms)
         return msgspec.structs.replace(self, expiries_ms=tuple(expiries))
-
-
-def may_issue(active: int, issued_today: int, keys_per_day: int) -> Literal["active_keys", "keys_per_day"] | None:
-    """Return which limit forbids issuing a key now (decisions 2.5); `None` = it may be issued."""
-    if active >= MAX_ACTIVE_KEYS:
-        return "active_keys"
-    return "keys_per_day" if issued_today >= keys_per_day else None

@@ -47,9 +47,7 @@ def normalize_pattern(text: str) -> str | None:
 
 
 def origin_allowed(origin: str, patterns: Sequence[str], environment: Environment) -> bool:
-    """Return whether a key with these patterns accepts a normalized origin; an empty list accepts nothing. Development
-    keys also accept loopback hosts on any port.
-    """
+    """Return whether a pattern, or a development key on a loopback host, accepts a normalized origin."""
     if environment == "development" and is_loopback(origin):
         return True
     return any(_matches(origin, pattern) for pattern in patterns)

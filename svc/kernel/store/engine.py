@@ -174,9 +174,7 @@ class Engine(Protocol):
         ...
 
     def open_tables(self, names: Iterable[str], /, *, create: bool = False) -> None:
-        """Open tables, before any reader or writer that uses them; `create` those that do not exist. Raises
-        `MissingTableError` for one that does not exist, without `create`.
-        """
+        """Open tables before they are used; `create` those that are missing, or raise `MissingTableError`."""
         ...
 
     def read(self) -> Reader:

@@ -92,9 +92,7 @@ def make_folder(path: Path) -> None:
 
 
 def require_space(needed: int, folder: Path, copy: str, next_step: str) -> None:
-    """Raise `DirectoryError` if the disk of `folder` has less than `needed` free bytes, that of all pages; the message
-    says that `copy` needs them, and the `next_step`.
-    """
+    """Raise `DirectoryError`, with the `next_step`, if the disk of `folder` has not the bytes that `copy` may need."""
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise DirectoryError(

@@ -25,9 +25,7 @@ _LOCK_BYTES = 8192
 
 
 def open_writable(directory: Path, *, map_bytes: int, durable: bool) -> lmdb.Environment:
-    """Return the environment in a directory, created with mode 0600. `durable=False` leaves out the fsync of each
-    commit. Raises `EngineError` and `codec.CorruptionError`.
-    """
+    """Return a directory's environment; `durable`: fsync each commit. Raises `EngineError` and `CorruptionError`."""
     if (directory / FILE).exists():
         check_meta_pages(directory / FILE)
     _reserve_lock_file(directory)

@@ -132,9 +132,7 @@ class LmdbReader(Reader):
         return True
 
     def _checked_before(self, asked: KeyRange, cursor: Any, *, found: bool) -> bytes:
-        """Return the last key before a range, or b"" if there is none. If `found`, the cursor is at the first key from
-        there on, and stays there. Raises `CorruptionError`.
-        """
+        """Return the last key before a range, or b"". If `found`, the cursor stays at the first key from there on."""
         table, key = asked.table, asked.first
         if found:
             following = cursor.key()

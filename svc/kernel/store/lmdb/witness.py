@@ -130,9 +130,7 @@ def forget(store: Path) -> None:
 
 
 def went_back(store: Path) -> str | None:
-    """Return a sentence if the store in this folder is known to have reached a later commit than its last one; `None`
-    if not, or if that cannot be told. A service may run on it.
-    """
+    """Return a sentence if the store, which may be served, is known to have reached a later commit; else `None`."""
     try:
         reached = int((store / WITNESS).read_bytes())  # read first, so that what is read later is at least as new
         last = last_commit_of(store / FILE)

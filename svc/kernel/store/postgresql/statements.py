@@ -18,8 +18,7 @@ from svc.kernel.store.schema.table import installed
 
 SCHEMA = "svc"
 FENCES = "writers"
-"""The rows that a writer locks before anything else: one per organization, and 0 for rows of none, which is also the
-lock of migrations."""
+"""The rows that a writer locks first: one per organization, and 0 for rows of none, also the lock of migrations."""
 INTERNAL = frozenset({FENCES, "leases", "nodes", "sql_events"})
 """Tables of the schema that are not tables of the store; no table of the store may have such a name."""
 LARGEST_ORGANIZATION = 0x7FFFFFFF

@@ -130,9 +130,7 @@ class PostgresqlStore(Store):
         return self._counts.commits
 
     async def other_version(self) -> str:
-        """Wait until a transaction finds that the store has another version than this program, and return a message
-        that says what to do. From then on nothing is read or written.
-        """
+        """Wait until the store has another version, and return what to do; then nothing is read or written."""
         await self._other_version.found.wait()
         return self._other_version.problem
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import NamedTuple
 
 import trio
@@ -120,7 +120,12 @@ class TurnQueue:
     def take(self) -> EndTurn | None:
         """Take the turn now; return what ends it, `None` while somebody else has it."""
         end = self._take()
-        return end if end is None or self.bell is None else _Ending(end, self.bell)
+        if end is None or self.bell is None:
+            return end
+        ending = ExitStack()
+        ending.callback(self.bell.ring)
+        ending.callback(end)  # called first
+        return ending.close
 
     async def wait(self, since_s: float) -> EndTurn | None:
         """Wait for the turn and take it; `None` if it did not come in time, since this reading of the monotonic clock.
@@ -161,14 +166,3 @@ class Bell:
             await trio.lowlevel.wait_readable(self._receiving)
             with suppress(BlockingIOError):  # another process was faster
                 os.read(self._receiving, 4096)
-
-
-class _Ending:
-    """Ends a turn once, and rings."""
-
-    def __init__(self, end: EndTurn, bell: Bell) -> None:
-        self._steps = [bell.ring, end]
-
-    def __call__(self) -> None:
-        while self._steps:
-            self._steps.pop()()

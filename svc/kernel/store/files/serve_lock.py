@@ -61,7 +61,10 @@ def sole_process(
             if lock.acquire():
                 break
             if poll == polls:
-                raise DirectoryInUseError(_refusal(directory, lock.content(), reason))
+                other = _named(lock.content())
+                raise DirectoryInUseError(
+                    f"{directory} is in use by {other}: stop that first, or name another --data; {reason}"
+                )
             if poll == 0 and on_wait is not None:
                 on_wait(_named(lock.content()))
             pause(POLL_INTERVAL_S)
@@ -92,10 +95,6 @@ def _content_of_holder(directory: Path) -> bytes | None:
         return None
     with durable_files.locked(path) as lock:
         return None if lock.acquire() else lock.content()
-
-
-def _refusal(directory: Path, content: bytes, reason: str) -> str:
-    return f"{directory} is in use by {_named(content)}: stop that first, or name another --data; {reason}"
 
 
 def _named(content: bytes) -> str:

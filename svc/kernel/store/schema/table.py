@@ -176,13 +176,10 @@ class Table(Generic[V]):
             raise self._corrupt(key)
         value = self.value.decode(body)
         if self._remembered:
-            self._remember(key, raw, value)
+            if len(self._known) >= self._remembered:
+                self._known.clear()
+            self._known[key] = raw, value
         return value
-
-    def _remember(self, key: bytes, raw: bytes, value: V) -> None:
-        if len(self._known) >= self._remembered:
-            self._known.clear()
-        self._known[key] = raw, value
 
     def verify_checksum(self, key: bytes, raw: bytes) -> bytes:
         """Return the value's bytes. Raises `CorruptionError` if they or the key are not what was written."""
@@ -296,6 +293,16 @@ class Schema:
         `PolicyError` for a version that has no migration and adds no table.
         """
         self.tables, self.former_tables, self.sql_rows = tables, former_tables, sql_rows
+        self.names = tuple(table.name for table in tables)
+        ordered = [table for table in tables if table.by_organization]
+        self.by_organization = frozenset(table.name for table in ordered)
+        """Names of the tables whose keys begin with the organization."""
+        self.by_own_id = frozenset(table.name for table in ordered if [*table.key.parts.values()][1:] == [UUID_V7])
+        """Names of the tables whose keys are the organization and an id (UUIDv7)."""
+        self.fenced_by: dict[str, FencedBy] = {table.name: table.fenced_by for table in tables}
+        """By the name of a table, which fence its writers hold."""
+        self.exactly_counted = tuple(table.name for table in tables if table.counted)
+        """Names of the tables whose rows are counted exactly."""
         self._checks = {table.name: table.verify_checksum for table in tables}
         adding = {table.since for table in tables}
         self.version = max(adding | migrations.keys(), default=0)
@@ -306,37 +313,11 @@ class Schema:
         self.migrations = tuple(migrations.get(number, _adds_tables) for number in range(1, self.version + 1))
         """Migration N - 1 leads to version N."""
 
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """The names of the tables."""
-        return tuple(table.name for table in self.tables)
-
     def check_row(self, table: str, key: bytes, value: bytes) -> None:
         """Verify a row of a table that this version has: a `CheckRow`. Raises `CorruptionError`."""
         check = self._checks.get(table)
         if check is not None:
             check(key, value)
-
-    @cached_property
-    def by_organization(self) -> frozenset[str]:
-        """Names of the tables whose keys begin with the organization."""
-        return frozenset(table.name for table in self.tables if table.by_organization)
-
-    @cached_property
-    def by_own_id(self) -> frozenset[str]:
-        """Names of the tables whose keys are the organization and an id (UUIDv7)."""
-        tables = (table for table in self.tables if table.by_organization)
-        return frozenset(table.name for table in tables if [*table.key.parts.values()][1:] == [UUID_V7])
-
-    @cached_property
-    def fenced_by(self) -> dict[str, FencedBy]:
-        """By the name of a table, which fence its writers hold."""
-        return {table.name: table.fenced_by for table in self.tables}
-
-    @cached_property
-    def exactly_counted(self) -> tuple[str, ...]:
-        """Names of the tables whose rows are counted exactly."""
-        return tuple(table.name for table in self.tables if table.counted)
 
 
 @cache

@@ -124,14 +124,10 @@ class Node:
         self._pepper = pepper
         self._clock = clock
         self._wire: Wire | None = None
-        self._living = 1
+        self.living = 1
+        """Living nodes at the last heartbeat that was answered."""
         self._beats = self._failed = 0
         self._answered_s = float("-inf")
-
-    @property
-    def living(self) -> int:
-        """The number of living nodes; while the database does not answer, the last known number."""
-        return self._living
 
     def is_answered(self) -> bool:
         """Return whether the database has answered a heartbeat within the last `term_s` seconds."""
@@ -142,7 +138,7 @@ class Node:
         held = sum(lease.is_held() for lease in self._leases)
         partitions = 0 if self._partitions is None else len(self._partitions.held)
         offset_s = 0.0 if self._clock is None else self._clock.offset_s
-        return NodeStatistics(self._living, self._beats, self._failed, held, partitions, offset_s)
+        return NodeStatistics(self.living, self._beats, self._failed, held, partitions, offset_s)
 
     async def beat(self) -> None:
         """Send one heartbeat: renew this node's row and leases, count the living nodes, and take leases that are free.
@@ -168,11 +164,11 @@ class Node:
             raise
         self._beats += 1
         self._answered_s = trio.current_time()
-        self._living, rank = map(integer, living.rows[0])
+        self.living, rank = map(integer, living.rows[0])
         for lease, answer in zip(self._leases, answers, strict=False):
             lease.learn(answer, sent_s)
         if self._partitions is not None:
-            self._partitions.learn(answers[len(asked) :][: len(partitions)], sent_s, NodeRank(self._living, rank))
+            self._partitions.learn(answers[len(asked) :][: len(partitions)], sent_s, NodeRank(self.living, rank))
         if self._clock is not None:
             self._clock.learn(answers.pop())
         if self._pepper is not None:

@@ -138,7 +138,8 @@ class Notices:
             await self._send_held(wire)
             for notice in await self._next(wire):
                 if notice.process != wire.process:
-                    self._note_notice(is_pooled=wire.is_pooled)
+                    if not wire.is_pooled:
+                        self._listening, self._poll_at_s = True, trio.current_time() + SILENT_S
                     await self._hear(notice, handle)
             if trio.current_time() >= self._poll_at_s:
                 await self._note_silence(poll)
@@ -152,11 +153,6 @@ class Notices:
             log.warning("no notices come from other nodes: polling every second instead", silent_s=SILENT_S)
         await poll()
         self._poll_at_s = trio.current_time() + POLL_INTERVAL_S
-
-    def _note_notice(self, *, is_pooled: bool) -> None:
-        if not is_pooled:
-            self._listening = True
-            self._poll_at_s = trio.current_time() + SILENT_S
 
     async def _adjust(self, wire: Wire, heard: set[str]) -> bool:
         """Listen to the channels that are wanted, and to no others. Return whether any was added."""

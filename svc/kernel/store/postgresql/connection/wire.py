@@ -89,8 +89,10 @@ class Wire:
         self._connection = connection
         self._timeouts = timeouts
         self._prepared: set[bytes] = set()
-        self._process = connection.backend_pid
-        self._is_pooled = False
+        self.process = connection.backend_pid
+        """Process id of the server's side of this session; behind a pooler, the one at the time of connecting."""
+        self.is_pooled = False
+        """Whether the connection goes through a pooler, which made up the process id."""
         self._busy = False
         self.round_trips = self.statements = 0
         """Since the connection was made."""
@@ -99,14 +101,14 @@ class Wire:
     async def connect(cls, url: StoreUrl, timeouts: Timeouts = Timeouts()) -> Wire:  # noqa: B008  an immutable tuple
         """Connect, for a trio task. Raises `ConnectionLostError`, `SqlError`, and `DatabaseError` for an old server."""
         wire = cls(await connected(url), timeouts)
-        wire._note_session(await wire.exchange([_settings(timeouts, wire._process)]))
+        wire._note_session(await wire.exchange([_settings(timeouts, wire.process)]))
         return wire
 
     @classmethod
     def connect_now(cls, url: StoreUrl, timeouts: Timeouts = Timeouts()) -> Wire:  # noqa: B008  an immutable tuple
         """Connect as `connect` does, blocking the calling thread."""
         wire = cls(connected_now(url), timeouts)
-        wire._note_session(wire.exchange_now([_settings(timeouts, wire._process)]))
+        wire._note_session(wire.exchange_now([_settings(timeouts, wire.process)]))
         return wire
 
     @property
@@ -121,16 +123,6 @@ class Wire:
             pq.TransactionStatus.INTRANS,
             pq.TransactionStatus.INERROR,
         )
-
-    @property
-    def process(self) -> int:
-        """The process id of the server's side of this session; behind a pooler, the one at the time of connecting."""
-        return self._process
-
-    @property
-    def is_pooled(self) -> bool:
-        """Whether the connection goes through a pooler, which made up the process id."""
-        return self._is_pooled
 
     async def exchange(self, statements: Sequence[Statement]) -> list[Result]:
         """Send all statements, wait once, and return a result for each, in order. Without `begin` and `commit` they are
@@ -177,8 +169,8 @@ class Wire:
             self._busy = False
 
     def _note_session(self, settings: list[Result]) -> None:
-        self._process = integer(settings[0].rows[0][0])
-        self._is_pooled = self._process != self._connection.backend_pid
+        self.process = integer(settings[0].rows[0][0])
+        self.is_pooled = self.process != self._connection.backend_pid
 
     def _send(self, statements: Sequence[Statement]) -> list[bytes | None]:
         """Send statements. Return for each expected response the SQL that it prepares, or `None` for a result."""
@@ -186,7 +178,7 @@ class Wire:
         sent: list[bytes | None] = []
         for sql, parameters, prepared in statements:
             formats = [pq.Format.BINARY] * len(parameters)
-            if prepared and not self._is_pooled:
+            if prepared and not self.is_pooled:
                 name = _name(sql)
                 if sql not in self._prepared:
                     self._prepared.add(sql)

@@ -236,7 +236,7 @@ def examine(intact: str, damaged: str, checked: bool = True) -> tuple[list[str],
     found = _open(intact)
     rotten = _open(damaged)
     if checked:
-        rotten.store.check_pages()
+        rotten.store.engine.check(CheckDepth.BRANCHES)
     wrong: list[str] = []
     errors: list[str] = []
     with found.store.read() as before, rotten.store.read() as after:
@@ -250,7 +250,7 @@ def examine(intact: str, damaged: str, checked: bool = True) -> tuple[list[str],
                 if read != answer:
                     wrong.append(f"{name}: {str(read)[:60]} instead of {str(answer)[:60]}")
         try:
-            rotten.store.check_pages(CheckDepth.EVERYTHING)
+            rotten.store.engine.check(CheckDepth.EVERYTHING)
             told = list(islice(violations(after), 3))
         except Exception as error:  # noqa: BLE001  a traceback is a bad way to tell, but it tells
             told = [f"{type(error).__name__}: {error}"]

@@ -16,18 +16,19 @@ from svc.kernel.store.lmdb.engine import LmdbEngine
 from svc.kernel.store.local import LocalStore
 from svc.kernel.store.opening import open_store
 from svc.kernel.store.schema.codec import CorruptionError
+from tests.support.engines import Wrapped
 from tests.support.schemas import program_with
 from tests.support.worlds import inline
 
 PAGE = 4096
 
 
-class CountingStore(LocalStore):
-    """A store that counts the checks made on it."""
+class Counting(Wrapped):
+    """An engine that counts the checks made on it."""
 
     checks = 0
 
-    def check_pages(self, *arguments: object) -> None:
+    def check(self, *arguments: object) -> None:
         self.checks += 1
 
 
@@ -38,8 +39,8 @@ def data(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> Iterator[CountingStore]:
-    found = CountingStore(open_store(tmp_path / "other", inline).engine, inline, lambda: 0)
+def opened(tmp_path: Path) -> Iterator[LocalStore]:
+    found = LocalStore(Counting(open_store(tmp_path / "other", inline).engine), inline, lambda: 0)
     yield found
     found.close()
 
@@ -50,20 +51,20 @@ def begun(directory: Path) -> EarlyIntegrityCheck:
     return check
 
 
-def test_a_valid_store_is_checked_by_the_child_process_alone(data: Path, opened: CountingStore):
+def test_a_valid_store_is_checked_by_the_child_process_alone(data: Path, opened: LocalStore):
     begun(data).finish(opened)
-    assert opened.checks == 0
+    assert opened.engine.checks == 0
 
 
-def test_a_store_may_be_opened_and_written_meanwhile(data: Path, opened: CountingStore):
+def test_a_store_may_be_opened_and_written_meanwhile(data: Path, opened: LocalStore):
     check = begun(data)
     store = open_directory(data, inline, os.urandom).store
     check.finish(opened)
     store.close()
-    assert opened.checks == 0
+    assert opened.engine.checks == 0
 
 
-def test_corruption_found_by_the_child_process_is_raised_here(data: Path, opened: CountingStore):
+def test_corruption_found_by_the_child_process_is_raised_here(data: Path, opened: LocalStore):
     file = data / "store" / "data.mdb"
     pages = bytearray(file.read_bytes())
     for place in range(2 * PAGE, len(pages), PAGE):  # one bit of each page's own number
@@ -71,15 +72,15 @@ def test_corruption_found_by_the_child_process_is_raised_here(data: Path, opened
     file.write_bytes(pages)
     with pytest.raises(CorruptionError, match="page"):
         begun(data).finish(opened)
-    assert opened.checks == 0
+    assert opened.engine.checks == 0
 
 
-def test_a_child_process_that_cannot_check_leaves_it_to_the_caller(tmp_path: Path, opened: CountingStore):
+def test_a_child_process_that_cannot_check_leaves_it_to_the_caller(tmp_path: Path, opened: LocalStore):
     begun(tmp_path / "nothing").finish(opened)
-    assert opened.checks == 1
+    assert opened.engine.checks == 1
 
 
-def test_the_child_process_is_reaped(data: Path, opened: CountingStore):
+def test_the_child_process_is_reaped(data: Path, opened: LocalStore):
     check = begun(data)
     check.finish(opened)
     with pytest.raises(ChildProcessError):

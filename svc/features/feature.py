@@ -12,7 +12,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Literal, NamedTuple
 
-from svc.kernel.values.error_codes import ErrorCode
+from svc.kernel.values.errors import ErrorCode
 
 Kind = Literal["tables", "routes", "invariants", "erasure", "retention"]
 HAS: dict[Kind, str] = {

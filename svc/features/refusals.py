@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from svc.features.registry import FEATURES
-from svc.kernel.values.error_codes import ErrorCode
+from svc.kernel.values.errors import ErrorCode
 from svc.kernel.values.refusals import GENERAL
 
 _OF_FEATURES = {code: means for feature in FEATURES for code, means in feature.refusals.items()}

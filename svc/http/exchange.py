@@ -43,8 +43,7 @@ from svc.kernel.net.trace_context import read_trace
 from svc.kernel.store.engine import UnavailableError
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot
-from svc.kernel.values.refusals import Refusal
-from svc.kernel.values.refused_requests import NOTIFIABLE, RefusedRequest
+from svc.kernel.values.refusals import NOTIFIABLE, Refusal, RefusedRequest
 
 log = structlog.get_logger()
 

@@ -26,8 +26,7 @@ from svc.kernel.net.trace_context import TraceContext
 from svc.kernel.store.store import Store
 from svc.kernel.tenants.organization import Organization
 from svc.kernel.values.partitions import EndpointKey
-from svc.kernel.values.refusals import Refusal
-from svc.kernel.values.refused_requests import RefusedRequest
+from svc.kernel.values.refusals import Refusal, RefusedRequest
 from svc.kernel.work.store_watch import CorruptRows, StoreWatch
 from svc.world import World
 

@@ -43,10 +43,7 @@ class ConfigError(OperatorError):
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The settings of one server. Each field's default is what runs when nothing is set.
-
-    A setting without a default has an example, for the file that `tools.reference` writes.
-    """
+    """The settings of one server. One without a default has an example, for the file that `tools.reference` writes."""
 
     bind: Annotated[str, about("HOST:PORT to listen on; [::1]:8080 for IPv6.")] = "127.0.0.1:8080"
     tls_certfile: Annotated[
@@ -413,9 +410,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         )
 
     def network_files(self, data: Path | None) -> Path | None:
-        """Return the folder of network files: `network_directory`, else `network` in the data directory; `None` if
-        neither is known.
-        """
+        """Return `network_directory`, else `network` in the data directory; `None` if neither is known."""
         if self.network_directory is not None:
             return Path(self.network_directory)
         return None if data is None else data / "network"

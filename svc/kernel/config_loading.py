@@ -21,7 +21,7 @@ from svc.kernel.config import Config, ConfigError
 from svc.kernel.net.addresses import metadata_opened, read_bind
 from svc.kernel.values.errors import cause
 from svc.kernel.values.fields import NO_NEWLINE, url_problem
-from svc.kernel.values.ids import is_organization_id
+from svc.kernel.values.ids import is_id
 from svc.kernel.values.text_files import NotTextError, decode_toml
 
 PREFIX = "SVC_"
@@ -40,9 +40,7 @@ LISTS = frozenset(field.name for field in msgspec.structs.fields(Config) if isin
 
 
 def load(file: Path | None, environment: Mapping[str, str]) -> Config:
-    """Return the settings in force. Raises `ConfigError`, which names a wrong value as it was given: the variable of
-    the environment, or the setting and its file.
-    """
+    """Return the settings. Raises `ConfigError`, which names a wrong value by its variable, or its setting and file."""
     settings: dict[str, Any] = {}
     if file is not None:
         try:
@@ -129,7 +127,7 @@ def _refuse_half_a_provider(config: Config, _: Mapping[str, Any], named: Callabl
         raise ConfigError(
             f"{named('console_oidc_issuer')}: {issuer!r} is not an https:// URL (plain http is for this machine alone)"
         )
-    if not is_organization_id(config.console_oidc_organization or ""):
+    if not is_id("org_", config.console_oidc_organization or ""):
         raise ConfigError(f"{named('console_oidc_organization')} is not an organization id; `svc org list` has them")
     try:
         read_roles(config.console_oidc_roles)
@@ -160,8 +158,7 @@ CONFLICTS = (
     _refuse_workers_on_a_database,
     _refuse_headers_of_nobody,
 )
-"""Each raises `ConfigError` for a setting that another one excludes or needs: (config, settings that were given, how a
-message names one)."""
+"""(config, given settings, how a message names one): raises `ConfigError` for one that another excludes or needs."""
 
 
 def _refuse_unsafe_webhooks(config: Config, named: Callable[[str], str]) -> None:
@@ -240,9 +237,7 @@ def _in_words(types: str) -> str:
 
 
 def as_toml(config: Config) -> str:
-    """Return the settings as the text of a TOML file, which `load` reads back; one that is not set becomes
-    a comment.
-    """
+    """Return the settings as TOML, which `load` reads back; one that is not set becomes a comment."""
     lines: list[str] = []
     for name in config.__struct_fields__:
         value = getattr(config, name)

@@ -18,7 +18,7 @@ from svc.features.webhooks.sending.outbox import Outbox
 from svc.features.webhooks.sending.refusal_log import RefusalLog
 from svc.identify.records import Event
 from svc.kernel.values.partitions import EndpointKey
-from svc.kernel.values.refused_requests import RefusedRequest
+from svc.kernel.values.refusals import RefusedRequest
 from svc.workers.bus import (
     Bus,
     Committed,

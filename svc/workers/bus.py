@@ -26,7 +26,7 @@ from svc.kernel.limits.lasting import LastingFault
 from svc.kernel.values.errors import OperatorError, explained
 from svc.kernel.values.fields import Environment
 from svc.kernel.values.partitions import EndpointKey
-from svc.kernel.values.refused_requests import RefusedRequest
+from svc.kernel.values.refusals import RefusedRequest
 from svc.kernel.work.leader import LEADER
 from svc.workers.shared_memory import WorkerSlot
 from svc.world import elapsed_s

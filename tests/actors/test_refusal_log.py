@@ -15,7 +15,7 @@ from trio.testing import MockClock
 from svc.features.webhooks.sending.refusal_log import RefusalLog
 from svc.kernel.store.engine import UnavailableError
 from svc.kernel.store.store import StoreFullError
-from svc.kernel.values.refused_requests import RefusedRequest
+from svc.kernel.values.refusals import RefusedRequest
 from tests.support.outbox import OutboxWorld, outbox_world
 
 URL = "https://receiver.example/"

@@ -124,5 +124,5 @@ def test_a_partial_write_is_reported_as_a_full_disk_and_not_as_an_io_error(tmp_p
     assert not store.is_full
     with store.read() as snapshot:
         assert [key for key, _ in snapshot.scan(STATISTICS)] == [(0, 0, 0), (2, 0, 0)]
-    store.check_pages(CheckDepth.EVERYTHING)
+    store.engine.check(CheckDepth.EVERYTHING)
     store.close()

@@ -49,7 +49,7 @@ from svc.identify.events.event_row import event_row
 from svc.identify.model import EventSignal, EventTrigger, Verdict
 from svc.identify.records import Event
 from svc.kernel.values.partitions import EndpointKey
-from svc.kernel.values.refused_requests import NOTIFIABLE, RefusedRequest
+from svc.kernel.values.refusals import NOTIFIABLE, RefusedRequest
 from svc.kernel.values.timestamps import timestamp
 
 AT_MS = 1_767_225_600_000

@@ -36,7 +36,7 @@ from svc.identify.tables import EVENTS
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.tenants.jobs import add
 from svc.kernel.tenants.queries import find_organization
-from svc.kernel.values.ordered_ids import ordered_id
+from svc.kernel.values.ids import ordered_id
 from svc.kernel.values.refusals import Refusal
 from svc.world import twenty_characters
 from tests.features.house import House, Names

@@ -12,7 +12,7 @@ from svc.features.views.jobs import save_view
 from svc.features.views.tables import SAVED_VIEWS
 from svc.features.views.views import MAX_OWN_VIEWS, MAX_SHARED_VIEWS, View
 from svc.kernel.store.snapshot import Transaction
-from svc.kernel.values.ordered_ids import ordered_id
+from svc.kernel.values.ids import ordered_id
 from tests.features.counting import Counting
 from tests.spec.automation import Automation
 from tests.spec.console_browser import Browser

@@ -58,7 +58,7 @@ def store(tmp_path: Path) -> Path:
 
 def assert_good(path: Path) -> None:
     store = opened(path)
-    store.check_pages(CheckDepth.EVERYTHING)
+    store.engine.check(CheckDepth.EVERYTHING)
     with store.read() as snapshot:
         assert [key for key, _ in snapshot.scan(BALANCES)] == [(number,) for number in range(50)]
     store.write_now([lambda transaction: transaction.put(BALANCES, (99,), 1)])
@@ -156,7 +156,7 @@ def test_nothing_is_left_of_a_value_that_a_smaller_one_replaced_in_the_same_tran
     compact(path, QUIET)
     assert SECRET not in (path / "data.mdb").read_bytes()
     store = opened(path)
-    store.check_pages(CheckDepth.EVERYTHING)
+    store.engine.check(CheckDepth.EVERYTHING)
     store.close()
 
 

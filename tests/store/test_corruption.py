@@ -196,19 +196,19 @@ def _commits(file: Path) -> list[int]:
 @pytest.mark.slow
 def test_a_store_is_valid_after_every_commit_and_while_others_write(tmp_path: Path):
     store = opened(tmp_path)
-    store.check_pages(CheckDepth.EVERYTHING)
+    store.engine.check(CheckDepth.EVERYTHING)
     for seed in range(60):
         change(store, random.Random(seed), 3)
-        store.check_pages(CheckDepth.EVERYTHING)
+        store.engine.check(CheckDepth.EVERYTHING)
     writer = threading.Thread(target=change, args=(store, random.Random(61), 400))
     writer.start()
     checks = 0
     while writer.is_alive() or not checks:
-        store.check_pages(CheckDepth.EVERYTHING)
+        store.engine.check(CheckDepth.EVERYTHING)
         checks += 1
     writer.join()
     store.write_now([lambda transaction: transaction.clear(STATISTICS)])
-    store.check_pages(CheckDepth.EVERYTHING)
+    store.engine.check(CheckDepth.EVERYTHING)
     store.close()
 
 
@@ -280,7 +280,7 @@ def test_a_copy_without_free_pages_is_valid_and_stays_so(intact: Path, tmp_path:
     assert refusal(tmp_path / "data.mdb") is None
     store = opened(tmp_path)
     change(store, random.Random(2), 5)
-    store.check_pages(CheckDepth.EVERYTHING)
+    store.engine.check(CheckDepth.EVERYTHING)
     store.close()
 
 

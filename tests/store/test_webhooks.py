@@ -46,8 +46,7 @@ from svc.features.webhooks.tables import (
 from svc.kernel.store.schema.codec import Record
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.values.partitions import EndpointKey
-from svc.kernel.values.refusals import Refusal
-from svc.kernel.values.refused_requests import RefusedRequest
+from svc.kernel.values.refusals import Refusal, RefusedRequest
 from tests.support.outbox import EVENT, OutboxWorld, outbox_world
 from tests.support.worlds import EPOCH_MS
 

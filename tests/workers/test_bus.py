@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 from svc.kernel.limits.lasting import LastingFault
 from svc.kernel.values.errors import OperatorError
 from svc.kernel.values.partitions import EndpointKey
-from svc.kernel.values.refused_requests import RefusedRequest
+from svc.kernel.values.refusals import RefusedRequest
 from svc.workers import bus as bus_module
 from svc.workers.bus import (
     Alone,

@@ -27,6 +27,7 @@ from svc.identify.network_data.watch import NetworkWatch
 from svc.identify.useragent import load_patterns
 from svc.kernel.config import Config
 from svc.kernel.store.directory import last_write_ms
+from svc.kernel.store.engine import CheckDepth
 from svc.kernel.store.files import durable_files as files
 from svc.kernel.store.installation import clock_confirmation
 from svc.kernel.store.lmdb import witness
@@ -89,7 +90,7 @@ def serve_directory(
             reach(directory, WorkerSlot()) as bus,
         ):
             if check is None:
-                found.store.check_pages()
+                found.store.engine.check(CheckDepth.BRANCHES)
             else:
                 check.finish(found.store)
             if init:

@@ -38,7 +38,7 @@ class EarlyIntegrityCheck:
 
     @classmethod
     def begin(cls, directory: Path) -> EarlyIntegrityCheck | None:
-        """Check the store of this data directory, as `Store.check_pages` does. To be called before there are threads,
+        """Check the store of this data directory, to `CheckDepth.BRANCHES`. To be called before there are threads,
         and while this process has no store open. `None` for an older store: it is upgraded first, and an upgrade is
         refused while another process has the store open.
         """
@@ -66,7 +66,7 @@ class EarlyIntegrityCheck:
             case _Status.CORRUPT:
                 raise CorruptionError(problem)
             case _:
-                store.check_pages()
+                store.engine.check(CheckDepth.BRANCHES)
 
 
 def _is_older(store: Path) -> bool:

@@ -1,7 +1,7 @@
 """Events for people and servers: read, listed, changed, and watched as they come in."""
 
 from svc.features.feature import Command, Feature
-from svc.kernel.values.error_codes import ErrorCode
+from svc.kernel.values.errors import ErrorCode
 
 FEATURE = Feature(
     __name__,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from svc.features.exports import sql_events
-from svc.kernel.store.postgresql import sql_rows, statements
+from svc.kernel.store.postgresql import statements
 from svc.kernel.store.postgresql.connection.errors import SqlError
 from svc.kernel.store.postgresql.connection.values import TRUE, int4, int8, integer
 from svc.kernel.store.postgresql.connection.wire import Result, Statement
@@ -166,7 +166,7 @@ def _page(
 
 
 def _has_table(send: Send) -> bool:
-    (found,) = send([Statement(sql_rows.HAS_TABLE)])
+    (found,) = send([Statement(statements.HAS_SQL_EVENTS)])
     return found.rows[0][0] == TRUE
 
 

@@ -1,7 +1,7 @@
 """The endpoints of identify: what an SDK, a proxy or a server sends."""
 
 from svc.features.feature import Feature
-from svc.kernel.values.error_codes import ErrorCode
+from svc.kernel.values.errors import ErrorCode
 
 FEATURE = Feature(
     __name__,

@@ -1,7 +1,7 @@
 """Lists of visitors, accounts, addresses and more, which rules look up (decisions 12)."""
 
 from svc.features.feature import Command, Feature
-from svc.kernel.values.error_codes import ErrorCode
+from svc.kernel.values.errors import ErrorCode
 
 FEATURE = Feature(
     __name__,

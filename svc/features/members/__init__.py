@@ -4,7 +4,7 @@ What may live here: endpoints and what they need to tell who somebody is. Sessio
 """
 
 from svc.features.feature import Command, Feature
-from svc.kernel.values.error_codes import ErrorCode
+from svc.kernel.values.errors import ErrorCode
 
 FEATURE = Feature(
     __name__,

@@ -19,19 +19,20 @@ from svc.kernel.access.jobs import (
     holder,
     withdraw_invitations,
 )
-from svc.kernel.access.members import MAX_MEMBERS, Invitation, Member, MemberStatus, email_digest, is_member_id
+from svc.kernel.access.members import MAX_MEMBERS, MEMBER_PREFIX, Invitation, Member, MemberStatus, email_digest
 from svc.kernel.access.roles import Role
 from svc.kernel.access.tables import INVITATIONS, MEMBER_EMAILS, MEMBERS
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.queries import is_removed
+from svc.kernel.values.ids import is_id
 from svc.kernel.values.refusals import Refusal
 
 
 def find_member(snapshot: Snapshot, number: int, member_id: str) -> Member | None:
     """Return a member of the organization by its id; `None` if there is none."""
-    return snapshot.get(MEMBERS, number, member_id) if is_member_id(member_id) else None
+    return snapshot.get(MEMBERS, number, member_id) if is_id(MEMBER_PREFIX, member_id) else None
 
 
 def members_of(snapshot: Snapshot, number: int) -> list[Member]:

@@ -1,7 +1,7 @@
 """Reviews: cases that a person decides, and notes (decisions 14.4, 14.5)."""
 
 from svc.features.feature import Feature
-from svc.kernel.values.error_codes import ErrorCode
+from svc.kernel.values.errors import ErrorCode
 
 FEATURE = Feature(
     __name__,

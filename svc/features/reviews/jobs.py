@@ -55,7 +55,7 @@ from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.steps import STEP_ROWS, items_of_step
 from svc.kernel.tenants.queries import organization
-from svc.kernel.values.ordered_ids import first_ordered_id, ordered_id, ordered_id_ms, raw_ordered_id
+from svc.kernel.values.ids import first_ordered_id, ordered_id, ordered_id_ms, raw_ordered_id
 from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.values.refusals import Refusal, invalid
 

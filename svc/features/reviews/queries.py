@@ -17,8 +17,7 @@ from svc.identify.records import Event
 from svc.identify.tables import ACCOUNT_ERASURES, ERASURES, VISITOR_IDS
 from svc.identify.velocity.counts import ACCOUNT_ID, EnvironmentKind, account_digest
 from svc.kernel.store.snapshot import Snapshot, all_present
-from svc.kernel.values.ids import is_visitor_id
-from svc.kernel.values.ordered_ids import ordered_id_ms, raw_ordered_id
+from svc.kernel.values.ids import is_visitor_id, ordered_id_ms, raw_ordered_id
 
 BEYOND_ALL = b"\xff" * 20
 """Above the 20 bytes of every id."""

@@ -15,8 +15,7 @@ from svc.features.webhooks.content.payloads import ReviewBody
 from svc.identify.model import Label, Level
 from svc.identify.records import Event
 from svc.kernel.values.fields import Environment
-from svc.kernel.values.ids import DAY_MS
-from svc.kernel.values.ordered_ids import ordered_id
+from svc.kernel.values.ids import DAY_MS, ordered_id
 from svc.kernel.values.struct_fields import body_of
 
 ReviewState = Literal["open", "closed"]

@@ -1,7 +1,7 @@
 """Rules: conditions over an event, and what they decide (decisions 13)."""
 
 from svc.features.feature import Command, Feature
-from svc.kernel.values.error_codes import ErrorCode
+from svc.kernel.values.errors import ErrorCode
 
 FEATURE = Feature(
     __name__,

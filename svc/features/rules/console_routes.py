@@ -46,7 +46,7 @@ from svc.identify.velocity.counts import EnvironmentKind, kind_of
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants import queries as lookups
 from svc.kernel.values.fields import A_KEY_ID, Timestamp, about
-from svc.kernel.values.ids import is_rule_id
+from svc.kernel.values.ids import is_id
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.struct_fields import sent
 from svc.kernel.values.timestamps import timestamp
@@ -193,7 +193,7 @@ async def explain_event(services: Services, call: Call) -> EventRulesBody | Refu
     request_id = read_request_id(call.path["request_id"])
     if isinstance(request_id, Refusal):
         return request_id
-    if query.rule_id is not UNSET and not is_rule_id(query.rule_id):
+    if query.rule_id is not UNSET and not is_id("rul_", query.rule_id):
         return invalid("rule_id", "invalid_value", "query")
     number = call.organization.number
 

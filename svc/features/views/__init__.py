@@ -1,7 +1,7 @@
 """Views: filters of lists in the console that people keep by a name, for themselves or for their organization."""
 
 from svc.features.feature import Feature
-from svc.kernel.values.error_codes import ErrorCode
+from svc.kernel.values.errors import ErrorCode
 
 FEATURE = Feature(
     __name__,

@@ -25,7 +25,7 @@ from svc.kernel.access.audit import Audited
 from svc.kernel.access.roles import may
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.values.fields import A_MEMBER_ID, Timestamp, about, id_form
-from svc.kernel.values.ordered_ids import ordered_id
+from svc.kernel.values.ids import ordered_id
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.struct_fields import body_of
 from svc.kernel.work.slices import all_in_slices

@@ -5,7 +5,7 @@ What may live here: pure rules and the records they read. Storage is in `svc.fea
 """
 
 from svc.features.feature import Command, Feature
-from svc.kernel.values.error_codes import ErrorCode
+from svc.kernel.values.errors import ErrorCode
 
 FEATURE = Feature(
     __name__,

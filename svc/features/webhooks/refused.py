@@ -12,7 +12,7 @@ import msgspec
 
 from svc.features.webhooks.content.payloads import RefusedIdentification
 from svc.kernel.values.fields import Environment
-from svc.kernel.values.refused_requests import RefusedRequest
+from svc.kernel.values.refusals import RefusedRequest
 from svc.kernel.values.struct_fields import body_of
 
 INTERVAL_MS = 60_000

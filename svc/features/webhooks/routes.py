@@ -56,7 +56,7 @@ from svc.kernel.access.audit import Audited
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.encodings import Cursors
 from svc.kernel.values.fields import A_WEBHOOK_ID, AN_EVENT_ID, about
-from svc.kernel.values.ids import first_id, is_webhook_id
+from svc.kernel.values.ids import first_id, is_id
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.struct_fields import sent
 from svc.world import twenty_characters
@@ -164,7 +164,7 @@ async def list_deliveries(services: Services, call: Call) -> WebhookDeliveriesBo
     """
     query: ListWebhookDeliveriesQuery = call.query
     number = call.organization.number
-    if query.endpoint_id is not UNSET and not is_webhook_id(query.endpoint_id):
+    if query.endpoint_id is not UNSET and not is_id("whk_", query.endpoint_id):
         return invalid("endpoint_id", "invalid_value", "query")
     wanted, environment = sent(query.endpoint_id), None if query.environment == "all" else query.environment
     since = first_id(call.at_ms - HISTORY_MS)

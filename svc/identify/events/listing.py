@@ -19,7 +19,7 @@ from svc.identify.velocity.counts import ACCOUNT_ID, ACTION
 from svc.kernel.net.addresses import parse_ip
 from svc.kernel.values.encodings import Cursors, bound_to
 from svc.kernel.values.fields import ENVIRONMENTS, Environment
-from svc.kernel.values.ids import DAY_MS, end_of_now, is_rule_id, is_visitor_id
+from svc.kernel.values.ids import DAY_MS, end_of_now, is_id, is_visitor_id
 from svc.kernel.values.refusals import Detail, Issue, Refusal, invalid
 from svc.kernel.values.timestamps import read_timestamp
 
@@ -297,7 +297,7 @@ FILTERS: dict[str, Callable[[str], str | None]] = {
     "asn": lambda text: text if _ASN.fullmatch(text) else None,
     "decision": lambda text: text if text in RULE_ACTIONS else None,
     "label": lambda text: text if text in LABELS else None,
-    "rule": lambda text: text if is_rule_id(text) else None,
+    "rule": lambda text: text if is_id("rul_", text) else None,
     "group": lambda text: text if text in GROUPS else None,
 }
 """Parameter -> its value as events have it; `None` for one that is not valid."""

@@ -33,12 +33,9 @@ RECORDED = frozenset(
         "credit_usd", "credit_limit_usd", "rate_limit_per_s", "billing_status", "since", "until", "labels",
     }
 )  # fmt: skip
-"""Names whose values are written as they were asked for. Anything else is withheld, so that a new name that holds a
-secret cannot slip in."""
+"""Names whose values are written as asked for. All else is withheld: a new name that holds a secret cannot slip in."""
 COUNTED = frozenset({"entries", "values", "rules", "labels"})
-"""Of these the number alone is written: they name visitors, accounts and addresses, which may be erased. The text of
-rules is in their history.
-"""
+"""Of these the number alone is written: they name who may be erased. The text of rules is in their history."""
 WITHHELD = "(withheld)"
 
 
@@ -46,8 +43,7 @@ class Audited(NamedTuple):
     """What the audit record of an operation needs beside its path and body."""
 
     made: str = "id"
-    """Path, in what its transaction returns, of the id of what it made or changed, such as `review.id`. Used if the
-    path of the request names nothing."""
+    """Path in its outcome of the id of what it made or changed, such as `review.id`, where its URL names nothing."""
     records: frozenset[str] = frozenset()
     """Names of its body whose values are written, beside `RECORDED`."""
     withholds: frozenset[str] = frozenset()
@@ -92,10 +88,7 @@ class Actor(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 
 
 class AuditRecord(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
-    """One change that was made. Append fields with defaults, never move them.
-
-    Its id is its key: the request id of a change over HTTP, else a UUIDv7 of its own.
-    """
+    """One change, under its request id over HTTP, else a UUIDv7 of its own. Append fields with defaults, never move."""
 
     at_ms: int
     actor: Actor

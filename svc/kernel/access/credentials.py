@@ -31,7 +31,6 @@ _GRAMMAR = re.compile(
     r"svc_(pk|sk|px|mk)_([a-z][a-z0-9]{0,15})_(?:(production|staging|development)_)?[0-9A-Za-z]{49}",
     re.ASCII,
 )
-_KEY_ID = re.compile(r"key_[0-9A-Za-z]{20}", re.ASCII)
 
 
 class Credential(msgspec.Struct, frozen=True):
@@ -88,9 +87,7 @@ class ApiKey(msgspec.Struct, frozen=True, array_like=True):
 
 
 def prefix(kind: KeyKind, region: str, environment: Environment | None) -> str:
-    """Return the readable start of a key, such as `svc_px_us_production`, without the underscore that follows. Raises
-    `ValueError` unless exactly management keys come without an environment.
-    """
+    """Return how a key starts, such as `svc_px_us_production`. Raises `ValueError` if kind and environment disagree."""
     if (environment is None) != (kind == "management"):
         raise ValueError("management keys, and only they, have no environment")
     return "_".join(filter(None, ("svc", _MARKS[kind], region, environment)))
@@ -102,9 +99,7 @@ def beginning(kind: KeyKind) -> str:
 
 
 def issue_secret(kind: KeyKind, region: str, environment: Environment | None, entropy: bytes) -> str:
-    """Return the whole text of a new key from 32 bytes of entropy, checksum included (decisions 2.1). Raises
-    `ValueError` for another length, and as `prefix` does.
-    """
+    """Return a new key from 32 bytes of entropy, checksum included (decisions 2.1). Raises `ValueError` as `prefix`."""
     body = f"{prefix(kind, region, environment)}_{random_text(entropy)}"
     return body + _checksum(body)
 
@@ -132,10 +127,9 @@ def new_key(  # noqa: PLR0913  a key is its fields
     expires_at_ms: int | None = None,
     pepper: bytes | None = None,
 ) -> tuple[ApiKey, str]:
-    """Return a new key and its secret, which is shown once. Origins must be normalized already
-    (`origins.normalize_pattern`). Raises `ValueError` if platforms, origins, role or environment do not suit the kind.
-
-    With the `pepper` of the installation a public key follows from its id, so that it can be shown again.
+    """Return a new key and its secret, which is shown once. Origins must be normalized (`origins.normalize_pattern`).
+    With the installation's `pepper` a public key follows from its id, so that it can be shown again. Raises
+    `ValueError` if platforms, origins, role or environment do not suit the kind.
     """
     if kind != "public" and (platforms or allowed_origins):
         raise ValueError("only public keys have platforms and origins")
@@ -179,9 +173,7 @@ def _public_entropy(pepper: bytes, key_id: str) -> bytes:
 
 
 def parse(text: str) -> Credential | None:
-    """Read a presented key; `None` when its form or its checksum is wrong. Says nothing of whether it was ever
-    issued.
-    """
+    """Read a presented key; `None` when its form or checksum is wrong. Says nothing of whether it was issued."""
     match = _GRAMMAR.fullmatch(text)
     if match is None or _checksum(text[:-_CHECK_LENGTH]) != text[-_CHECK_LENGTH:]:
         return None
@@ -192,17 +184,8 @@ def parse(text: str) -> Credential | None:
     return Credential(kind, region, cast("Environment | None", environment), text)
 
 
-def is_key_id(text: str) -> bool:
-    """Return whether the text has the form of a key's id (decisions 1.1); other text is not a key's, and needs no
-    look-up.
-    """
-    return _KEY_ID.fullmatch(text) is not None
-
-
 def digest(pepper: bytes, secret: str) -> bytes:
-    """Return the HMAC-SHA256 of the secret with the pepper, 32 bytes: the key under which it is stored
-    (decisions 2.2).
-    """
+    """Return the HMAC-SHA256 of the secret with the pepper, 32 bytes, under which it is stored (decisions 2.2)."""
     return hmac.digest(pepper, secret.encode(), "sha256")
 
 
@@ -216,11 +199,7 @@ characters is a prefix, or too little to guess the rest from (decisions 2.1)."""
 
 
 def redact(text: str) -> str:
-    """Return the text with `svc_sk_us_production_[redacted]` instead of a key, and so for every kind of secret. Nothing
-    that is logged should hold one in the first place: this finds those that came in with an exception, a header, a
-    path.
-
-    Public keys are taken out too: they are not secret, but nothing in a log needs them, and a reader cannot see at a
-    glance which kind it is.
+    """Return the text with `svc_sk_us_production_[redacted]` instead of a key, and so for every kind of secret that
+    came in with an exception, a header, a path. Public keys go too: nothing in a log needs them.
     """
     return _SECRET.sub(r"\1[redacted]", text) if "svc_" in text else text

@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 
 from svc.kernel.access.audit import AuditRecord
-from svc.kernel.access.credentials import ApiKey, KeyKind, is_key_id
+from svc.kernel.access.credentials import ApiKey, KeyKind
 from svc.kernel.access.members import Invitation, Member, standing_key
 from svc.kernel.access.sessions import MAX_LINKS, MAX_SESSIONS, ConsoleLink, Session
 from svc.kernel.access.tables import (
@@ -23,14 +23,14 @@ from svc.kernel.access.tables import (
     ORGANIZATION_KEYS,
     SESSIONS,
 )
-from svc.kernel.limits.quotas import ActiveKeys, Holding, Quotas, may_issue, seconds_to_midnight
+from svc.kernel.limits.quotas import MAX_ACTIVE_KEYS, ActiveKeys, Holding, Quotas, seconds_to_midnight
 from svc.kernel.net.origins import origin_allowed
 from svc.kernel.store.schema.codec import CorruptionError, CorruptPageError
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.jobs import holding, keep
 from svc.kernel.tenants.queries import find_key, find_key_of, find_sdk_key, is_removed, keys_of, scan_keys
-from svc.kernel.values.ids import MAX_LEAD_MS
+from svc.kernel.values.ids import MAX_LEAD_MS, is_id
 from svc.kernel.values.refusals import Refusal, invalid, over_day
 
 T = TypeVar("T")
@@ -40,9 +40,9 @@ V = TypeVar("V")
 def audited(
     job: Callable[[Transaction], T], audit_id: UUID, record: Callable[[T], AuditRecord | None]
 ) -> Callable[[Transaction], T]:
-    """Return a job that runs `job` and, in the same transaction, writes the audit record that `record` makes of its
-    outcome; nothing is written if `record` returns `None`, since nothing was changed. A change of several transactions,
-    such as an erasure, is recorded once, with the first: later ones with its `audit_id` add nothing.
+    """Return a job that runs `job` and writes the audit record that `record` makes of its outcome, if any, in the same
+    transaction. A change of several transactions has one record, of the first: later ones with its `audit_id` add
+    nothing.
     """
 
     def recorded_job(transaction: Transaction) -> T:
@@ -66,21 +66,16 @@ def issue_key(
     it would have too many active keys, `429 rate_limited` until midnight UTC after `keys_per_day`.
     """
     held, active = _held(transaction, key.organization, key.created_at_ms)
-    match may_issue(active.count, held.keys_issued, keys_per_day):
-        case "active_keys":
-            return Refusal("key_limit")
-        case "keys_per_day":
-            seconds = seconds_to_midnight(key.created_at_ms)
-            what = f"the {keys_per_day} keys that it may issue today"
-            return over_day(what, seconds, reason="over the day's limit of issued keys")
-        case None:
-            return store_key(transaction, key, digest)
+    if active.count >= MAX_ACTIVE_KEYS:
+        return Refusal("key_limit")
+    if held.keys_issued >= keys_per_day:
+        what, seconds = f"the {keys_per_day} keys that it may issue today", seconds_to_midnight(key.created_at_ms)
+        return over_day(what, seconds, reason="over the day's limit of issued keys")
+    return store_key(transaction, key, digest)
 
 
 def store_key(transaction: Transaction, key: ApiKey, digest: bytes) -> ApiKey:
-    """Store a new key under the digest of its secret, and count it. Limits are not checked: this is for the first keys
-    of an organization.
-    """
+    """Store and count a new key by its secret's digest, whatever the limits: also an organization's first keys."""
     held, active = _held(transaction, key.organization, key.created_at_ms)
     active, issued = active.plus_key(key.expires_at_ms), held.keys_issued + 1
     keep(transaction, key.organization, msgspec.structs.replace(held, active_keys=active, keys_issued=issued))
@@ -96,7 +91,7 @@ def revoke_key(
     """Revoke a key of any organization, irrevocably: it is refused from the next request on, since keys are not cached.
     `key_id` may be any text. `by`: the id of the member who revokes it.
     """
-    digest = transaction.get(KEY_IDS, key_id) if is_key_id(key_id) else None
+    digest = transaction.get(KEY_IDS, key_id) if is_id("key_", key_id) else None
     key = None if digest is None else transaction.get(KEYS, digest)
     if digest is None or key is None:
         return "unknown"
@@ -150,9 +145,7 @@ def replace_origins(
 
 
 def purge_key(transaction: Transaction, key: ApiKey, digest: bytes, now_ms: int) -> None:
-    """Delete every row of a key, revoked or not, though not its weights; subtract it from the active keys if it was
-    one. `digest`: the digest of its secret.
-    """
+    """Delete every row of a key but its weights, and stop counting it if it is active. `digest`: of its secret."""
     if key.status == "active":
         _uncount(transaction, key, now_ms)
     transaction.delete(KEYS, digest)
@@ -161,9 +154,7 @@ def purge_key(transaction: Transaction, key: ApiKey, digest: bytes, now_ms: int)
 
 
 def keys_refusal(snapshot: Snapshot, digests: Iterable[bytes], origin: str | None, now_ms: int) -> Refusal | None:
-    """Return `401 unauthorized` for a request of which a key was revoked, or no longer allows its normalized `origin`,
-    since it was authenticated; `None` otherwise.
-    """
+    """Return `401 unauthorized` if a key was revoked, or no longer allows the `origin`, since authentication."""
     for digest in digests:
         key = find_key(snapshot, digest)
         if key is None or not key.usable(now_ms):
@@ -177,18 +168,14 @@ def keys_refusal(snapshot: Snapshot, digests: Iterable[bytes], origin: str | Non
 
 
 def note_use(transaction: Transaction, digest: bytes, now_ms: int) -> None:
-    """Set `last_used_at` of a key to now; do nothing if the key is deleted, or another request set it less than a
-    minute ago.
-    """
+    """Set `last_used_at` of a key to now, unless it is deleted or that was set less than a minute ago."""
     key = transaction.get(KEYS, digest)
     if key is not None and touch_is_due(key, now_ms):
         transaction.put(KEYS, (digest,), msgspec.structs.replace(key, last_used_at_ms=now_ms))
 
 
 def touch_is_due(key: ApiKey, now_ms: int) -> bool:
-    """Return whether `last_used_at` is at least a minute old, was never set (decisions 2.3), or was set by a clock that
-    was ahead.
-    """
+    """Return whether `last_used_at` is a minute old, not set (decisions 2.3), or by a clock that was ahead."""
     last_ms = key.last_used_at_ms
     return last_ms is None or not -MAX_LEAD_MS <= now_ms - last_ms < LAST_USED_STEP_MS
 
@@ -250,9 +237,7 @@ class CorruptSessionError(CorruptionError):
 
 
 def find_session(snapshot: Snapshot, number: int, digest: bytes, now_ms: int) -> FoundSession | None:
-    """Return a session of the organization by the digest of its token; `None` if there is no such session, or it is not
-    valid now. Raises `CorruptSessionError`.
-    """
+    """Return a valid session by the digest of its token, `None` if there is none. Raises `CorruptSessionError`."""
     try:
         session = snapshot.get(SESSIONS, number, digest)
     except CorruptPageError:
@@ -264,25 +249,19 @@ def find_session(snapshot: Snapshot, number: int, digest: bytes, now_ms: int) ->
 
 
 def find_link(snapshot: Snapshot, number: int, digest: bytes, now_ms: int) -> ConsoleLink | None:
-    """Return a link of the organization by the digest of its token; `None` if there is no such link, or it may not be
-    used now.
-    """
+    """Return a link by the digest of its token; `None` if there is no such link, or it may not be used now."""
     link = snapshot.get(CONSOLE_LINKS, number, digest)
     return None if holder(snapshot, number, link, now_ms) is None else link
 
 
 def find_invitation(snapshot: Snapshot, number: int, digest: bytes, now_ms: int) -> Member | None:
-    """Return the member that an invitation, found by the digest of its token, is for; `None` if it may not
-    be used now.
-    """
+    """Return whom an invitation, by the digest of its token, is for; `None` if it may not be used now."""
     held = holder(snapshot, number, snapshot.get(INVITATIONS, number, digest), now_ms)
     return None if held is None else held.member
 
 
 def holder(snapshot: Snapshot, number: int, signed: SignIn | None, now_ms: int) -> Holder | None:
-    """Return the owner of a session, a link or an invitation; `None` if it, its key, its member or its organization has
-    ended.
-    """
+    """Return whose session, link or invitation it is; `None` if it or what it depends on has ended."""
     if signed is None or signed.has_ended(now_ms) or is_removed(snapshot, number):
         return None
     if isinstance(signed, ConsoleLink) or (isinstance(signed, Session) and signed.member_id is None):
@@ -319,9 +298,7 @@ def begin_session(transaction: Transaction, number: int, digest: bytes, session:
 
 
 def _past_corruption(snapshot: Snapshot, table: Table[V], number: int) -> Iterator[tuple[bytes, V | None]]:
-    """Yield (digest, row) of an organization's sessions, links or invitations; `None` for a corrupt one, which admits
-    nobody and must not keep others out.
-    """
+    """Yield (digest, row); `None` for a corrupt row, which admits nobody and must not keep others out."""
     for (_, digest), row in snapshot.scan_past_corruption(table, (number,), (number + 1,)):
         yield digest, None if isinstance(row, CorruptionError) else row
 
@@ -347,9 +324,7 @@ def end_session(transaction: Transaction, number: int, digest: bytes, now_ms: in
 
 
 def end(transaction: Transaction, table: Table[Any], number: int, digest: bytes, now_ms: int) -> bool:
-    """Delete a session, or an unused link or invitation, and revoke the key that was made for it alone; return `False`
-    if there is none. A corrupt one is deleted unread.
-    """
+    """End a session, link or invitation, also a corrupt one, and the key made for it; `False` if there is none."""
     ended: SignIn | None = None
     with suppress(CorruptionError):
         ended = transaction.get(table, number, digest)
@@ -363,9 +338,7 @@ def end(transaction: Transaction, table: Table[Any], number: int, digest: bytes,
 def end_sessions_of(
     transaction: Transaction, number: int, member_id: str, *, but: bytes | None = None
 ) -> tuple[bytes, ...]:
-    """End the sessions of a member, withdraw its invitations, and return the digests of the sessions. `but`: digest of
-    a session that goes on.
-    """
+    """End a member's sessions but that of the digest `but`, withdraw its invitations; return the ended digests."""
     withdraw_invitations(transaction, number, member_id)
     ended = tuple(
         digest
@@ -385,9 +358,7 @@ def withdraw_invitations(transaction: Transaction, number: int, member_id: str) 
 
 
 def put_link(transaction: Transaction, number: int, digest: bytes, link: ConsoleLink, now_ms: int) -> None:
-    """Store a new link. Delete expired links first and, if the organization still has `MAX_LINKS`, the one that
-    expires first; each with the key that was made for it alone.
-    """
+    """Store a link. End expired ones first and, where there still are `MAX_LINKS`, the one that expires first."""
     rows = _past_corruption(transaction, CONSOLE_LINKS, number)
     links = sorted((0 if known is None else known.expires_at_ms, found) for found, known in rows)
     for index, (expires_at_ms, found) in enumerate(links):
@@ -397,9 +368,7 @@ def put_link(transaction: Transaction, number: int, digest: bytes, link: Console
 
 
 def end_all(transaction: Transaction, now_ms: int) -> None:
-    """End every session, and delete every link and invitation of every organization, each with the key that was made
-    for it alone.
-    """
+    """End all sessions, links and invitations, each with the key that was made for it alone."""
     for table in SIGN_IN_TABLES:
         for number, digest in [key for key, _ in transaction.scan(table)]:
             end(transaction, table, number, digest, now_ms)

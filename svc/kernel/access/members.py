@@ -30,7 +30,6 @@ LONGEST_MEMBER_NAME = 100
 MemberStatus = Literal["invited", "active", "suspended"]
 """`invited`: has no way to sign in yet. `suspended`: may not sign in until an admin allows it again."""
 
-_MEMBER_ID = re.compile(r"mem_[0-9A-Za-z]{20}", re.ASCII)
 _EMAIL = re.compile(r"[^\s@\x00-\x1f\x7f\"(),:;<>\[\\\]]{1,64}@[^\s@\x00-\x1f\x7f\"(),:;<>\[\\\]]+\.[^\s@.]{2,63}")
 
 
@@ -84,19 +83,9 @@ class Invitation(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     member_id: str
     expires_at_ms: int
 
-    @property
-    def owns_key(self) -> bool:
-        """As of `Session`: it has none."""
-        return False
-
     def has_ended(self, now_ms: int) -> bool:
         """Return whether it has expired; its member may have been removed before."""
         return now_ms >= self.expires_at_ms
-
-
-def is_member_id(text: str) -> bool:
-    """Return whether the text has the form of a member's id (decisions 1.1)."""
-    return _MEMBER_ID.fullmatch(text) is not None
 
 
 def canonical_email(text: str) -> str | None:
@@ -148,9 +137,7 @@ def standing_key(member: Member, number: int) -> ApiKey:
 
 
 def is_provider_url(url: str, *, loopback: bool = False) -> bool:
-    """Return whether the provider may be asked at a URL: over TLS, or by plain HTTP on this machine where `loopback`
-    allows it.
-    """
+    """Return whether a URL is over TLS or, where `loopback` allows it, by plain HTTP on this machine."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname or "", parts.port

@@ -52,16 +52,12 @@ class Session(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """The member whose session it is."""
 
     def has_ended(self, now_ms: int) -> bool:
-        """Return whether its lifetime or its idle timeout has expired, or a clock that was ahead began it; its key may
-        have ended it before.
-        """
+        """Return whether its lifetime or idle timeout has expired, or a clock that was ahead began it."""
         is_over = now_ms >= self.expires_at_ms or now_ms - self.last_used_at_ms >= IDLE_MS
         return is_over or self.created_at_ms - now_ms > MAX_LEAD_MS
 
     def touch_is_due(self, now_ms: int) -> bool:
-        """Return whether its use at `now_ms` (Unix) is to be written: not within `NOTED_EVERY_MS` of the one that is,
-        unless a clock that was ahead wrote that.
-        """
+        """Return whether its use now is to be written: it is not within `NOTED_EVERY_MS` of the one that is."""
         return not -MAX_LEAD_MS <= now_ms - self.last_used_at_ms < NOTED_EVERY_MS
 
 
@@ -105,8 +101,6 @@ def console_url(origin: str, token: str) -> str:
 
 
 def organization_of(kind: TokenKind, token: str) -> str | None:
-    """Return the organization's id in a token of this kind; `None` for a text of another form. Says nothing of whether
-    the token was ever issued.
-    """
+    """Return the organization's id in a token of this kind, issued or not; `None` for a text of another form."""
     found = _FORM.fullmatch(token)
     return _ORGANIZATION + found[2] if found is not None and found[1] == _MARKS[kind] else None

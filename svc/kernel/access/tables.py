@@ -7,23 +7,8 @@ from svc.kernel.access.credentials import ApiKey
 from svc.kernel.access.members import Invitation, Member
 from svc.kernel.access.sessions import ConsoleLink, Session
 from svc.kernel.store.schema.codec import Key, Opaque, Record
-from svc.kernel.store.schema.key_parts import (
-    MOMENT,
-    SECRET_32,
-    TEXT,
-    U32,
-    UUID_V7,
-    digest,
-)
-from svc.kernel.store.schema.table import (
-    NOT_PERSONAL,
-    KeptFor,
-    NotPersonal,
-    Swept,
-    Table,
-    Until,
-    With,
-)
+from svc.kernel.store.schema.key_parts import MOMENT, SECRET_32, TEXT, U32, UUID_V7, digest
+from svc.kernel.store.schema.table import NOT_PERSONAL, KeptFor, NotPersonal, Swept, Table, Until, With
 
 _OWN_ID = Key(organization=U32, id=UUID_V7)
 _OF_THE_CUSTOMER = NotPersonal("the customer's own people, not visitors; a member that is removed is deleted")

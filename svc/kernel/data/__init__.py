@@ -11,7 +11,5 @@ Tables = TypeVar("Tables")
 
 
 def read_tables(name: str, kind: type[Tables], package: str = __name__) -> Tables:
-    """Return the content of `NAME.toml` in a package as a struct or a dictionary. Raises `msgspec.ValidationError` if
-    it does not have that form.
-    """
+    """Return the content of `NAME.toml` in a package. Raises `msgspec.ValidationError` if it is not of this type."""
     return msgspec.toml.decode((files(package) / f"{name}.toml").read_bytes(), type=kind)

@@ -55,9 +55,7 @@ def client_prefix(host: str) -> str:
 
 
 def site_prefix(prefix: str) -> str | None:
-    """Return the /48 that the client prefix of an IPv6 address lies in, which is what a provider gives a customer at
-    most (RFC 6177); `None` for any other prefix.
-    """
+    """Return the /48 of an IPv6 client prefix, the most that a customer is given (RFC 6177); `None` for any other."""
     return f"{prefix[:-4]}/48" if _IPV6_PREFIX.fullmatch(prefix) is not None else None
 
 

@@ -10,7 +10,7 @@ production traffic, small, and kept for ever.
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
+from bisect import bisect_right
 from typing import Literal, NamedTuple, get_args
 
 import msgspec
@@ -96,9 +96,7 @@ class Holding(msgspec.Struct, frozen=True, array_like=True):
     unidentifiable: int = 0
     free: int = 0
     quota_day: int | None = None
-    """UTC day of the counts for quotas (identifications outside production, archived bytes, keys issued), where it is
-    before `day`: a clock that was ahead has begun `day`.
-    """
+    """UTC day of the counts for quotas, where it is before `day`: a clock that was ahead has begun `day`."""
     ahead: DayCounts | None = None
     """The counts for quotas of `day`, where those in the record are of another day."""
     ended: DayBill | None = None
@@ -183,18 +181,14 @@ class Holding(msgspec.Struct, frozen=True, array_like=True):
 
 
 def row_bytes(length: int) -> int:
-    """Return the bytes that a row of `length` bytes takes in the store's file: its own, or whole pages of `PAGE_BYTES`
-    where it is longer than `ROW_BYTES`.
-    """
+    """Return the bytes of a row in the store's file: `length`, or whole pages of its own above `ROW_BYTES`."""
     return length if length <= ROW_BYTES else -(-length // PAGE_BYTES) * PAGE_BYTES
 
 
 def may_identify(
     holding: Holding, quotas: Quotas, capacity_bytes: int, *, production: bool
 ) -> Literal["nonproduction_day", "store_share"] | None:
-    """Return which quota forbids storing one more event now; `None` = it may be stored. `holding` must be that of today
-    (`Holding.on`).
-    """
+    """Return which quota forbids one more event now; `holding` is that of today (`Holding.on`)."""
     if not production and holding.nonproduction >= quotas.nonproduction_per_day:
         return "nonproduction_day"
     return None if has_capacity(holding, quotas, capacity_bytes) else "store_share"
@@ -206,9 +200,7 @@ def has_capacity(holding: Holding, quotas: Quotas, capacity_bytes: int) -> bool:
 
 
 def may_archive(holding: Holding, quotas: Quotas, length: int, *, production: bool) -> bool:
-    """Return whether a report of `length` bytes (`row_bytes`) fits into the budget of today; `holding` as for
-    `may_identify`.
-    """
+    """Return whether `length` more bytes (`row_bytes`) fit into today's budget; `holding` as for `may_identify`."""
     if production:
         return holding.archived_bytes + length <= quotas.archive_bytes_per_day
     return holding.nonproduction_archived_bytes + length <= quotas.nonproduction_archive_bytes_per_day
@@ -239,15 +231,11 @@ class ActiveKeys(msgspec.Struct, frozen=True, array_like=True):
         return self.unlimited + len(self.expiries_ms)
 
     def is_ahead(self, now_ms: int) -> bool:
-        """Return whether it was written by a clock that was ahead, so that it lacks keys which have not expired: the
-        keys must be counted again.
-        """
+        """Return whether a clock that was ahead wrote it, so that keys are missing and must be counted again."""
         return self.as_of_ms - now_ms > MAX_LEAD_MS
 
     def at(self, now_ms: int) -> ActiveKeys:
-        """Return the record at `now_ms`, without the keys that have expired; never at an earlier time than
-        `as_of_ms`.
-        """
+        """Return the record at `now_ms`, or `as_of_ms` if that is later, without the keys that have expired."""
         as_of_ms = max(self.as_of_ms, now_ms)
         expired = bisect_right(self.expiries_ms, as_of_ms)
         return ActiveKeys(self.unlimited, self.expiries_ms[expired:], as_of_ms)
@@ -258,14 +246,10 @@ class ActiveKeys(msgspec.Struct, frozen=True, array_like=True):
             return msgspec.structs.replace(self, unlimited=self.unlimited + 1)
         if expires_at_ms <= self.as_of_ms:
             return self
-        expiries = list(self.expiries_ms)
-        insort(expiries, expires_at_ms)
-        return msgspec.structs.replace(self, expiries_ms=tuple(expiries))
+        return msgspec.structs.replace(self, expiries_ms=tuple(sorted((*self.expiries_ms, expires_at_ms))))
 
     def minus_key(self, expires_at_ms: int | None) -> ActiveKeys:
-        """Return the record without a key that was not revoked before; the same object for one that has expired and is
-        left out already.
-        """
+        """Return the record without a key that was not revoked before; itself for one that is left out already."""
         if expires_at_ms is None:
             return msgspec.structs.replace(self, unlimited=self.unlimited - 1)
         if expires_at_ms not in self.expiries_ms:
@@ -273,10 +257,3 @@ class ActiveKeys(msgspec.Struct, frozen=True, array_like=True):
         expiries = list(self.expiries_ms)
         expiries.remove(expires_at_ms)
         return msgspec.structs.replace(self, expiries_ms=tuple(expiries))
-
-
-def may_issue(active: int, issued_today: int, keys_per_day: int) -> Literal["active_keys", "keys_per_day"] | None:
-    """Return which limit forbids issuing a key now (decisions 2.5); `None` = it may be issued."""
-    if active >= MAX_ACTIVE_KEYS:
-        return "active_keys"
-    return "keys_per_day" if issued_today >= keys_per_day else None

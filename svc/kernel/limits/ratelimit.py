@@ -15,8 +15,7 @@ from svc.kernel.limits.eviction import site_prefix
 
 DEFAULT_LIMIT_PER_S = 100
 MAX_ADDRESSES = 16_384
-"""Addresses whose buckets are kept. A bucket is full again after a second without use, so one that is evicted later
-than that is not missed."""
+"""Addresses whose buckets are kept: unused for a second, a bucket is full, and not missed."""
 SITE_ADDRESSES = 2
 """An IPv6 /48 may take as much as this number of addresses: one customer of a provider has up to 65,536 of them."""
 CLOCK_STEP_MS = 1_000
@@ -31,9 +30,7 @@ class Bucket(NamedTuple):
 
 
 Bound = Literal["organization", "nonproduction", "address", "account"]
-"""Whose bucket is empty: the organization's, that of its keys outside production, that of one visitor address, or that
-of one e-mail address with which people sign in.
-"""
+"""Whose bucket is empty: the organization's, its keys' outside production, or that of one IP or e-mail address."""
 
 
 class Taken(NamedTuple):
@@ -109,9 +106,7 @@ class Buckets(Protocol):
 
 
 class MemoryBuckets:
-    """The buckets of one process. Those of addresses are bounded, and so are those of accounts: the one that was used
-    least lately goes.
-    """
+    """The buckets of one process. Of addresses and of accounts, the one that was used least lately goes."""
 
     def __init__(self) -> None:
         self._lasting: dict[BucketName, Bucket] = {}
@@ -142,10 +137,8 @@ class MemoryBuckets:
 
 
 class DividedBuckets:
-    """One node's part of buckets that several nodes divide evenly: it admits its share of each limit.
-
-    Every node admits at least one request a second of each bucket, so that a limit below `nodes` admits `nodes`
-    requests a second in all. What is left is counted as if each of the others had as much left.
+    """One node's share of each limit of buckets that several nodes divide evenly: at least one request a second, so
+    that all of them may admit `nodes`. What is left is counted as if each other node had as much left.
     """
 
     def __init__(self, own: Buckets, nodes: Callable[[], int]) -> None:
@@ -191,10 +184,7 @@ Use = Literal["client", "read", "management"]
 
 
 class Limiter:
-    """The limits on one use of organizations: of each, of its traffic outside production, and of single addresses.
-
-    A request takes a token from each bucket that it belongs to, or from none.
-    """
+    """The limits on one use: a request takes a token from each bucket that it belongs to, or from none."""
 
     def __init__(self, use: str, shares: LimitShares, buckets: Buckets) -> None:
         self._use = use
@@ -232,9 +222,7 @@ class Limiter:
 
 
 def share_of(limit_per_s: int, share: float, least: int = 1) -> int:
-    """Return the part `share` (0 to 1) of a limit, in whole requests a second, rounded down: at least `least`, and
-    never more than all of it.
-    """
+    """Return the part `share` (0 to 1) of a limit, rounded down, at least `least` and never more than all of it."""
     return min(limit_per_s, max(least, int(limit_per_s * share + _ROUNDING)))
 
 

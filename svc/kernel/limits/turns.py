@@ -24,9 +24,7 @@ class Turns(Generic[K, T]):
         self.items = 0
         """How many are queued. Others may read it, but not change it."""
         self._served: K | None = None
-        """The owner that was served last and has more; goes to the end at the next turn, behind owners that came
-        meanwhile.
-        """
+        """The owner that was served last and has more: it is behind all others at the next turn."""
 
     def __len__(self) -> int:
         return self.items

@@ -39,9 +39,7 @@ def parse_ip(text: str) -> str | None:
 
 
 def read_address(text: str) -> Address | None:
-    """Return the address in the text, `None` for any other; an IPv4 address mapped into IPv6 becomes the
-    IPv4 address.
-    """
+    """Return the address in the text, `None` for any other; an IPv4-mapped one becomes the IPv4 address."""
     return _read(text) if len(text) <= LONGEST_LITERAL else None
 
 
@@ -65,9 +63,7 @@ def _spell(text: str) -> str | None:
 
 
 def is_within(text: str, network: str) -> bool:
-    """Return whether the address in `text` lies in a network, which may be an address. Raises `ValueError` for text
-    that is no network.
-    """
+    """Return whether `text` is an address in a network or address. Raises `ValueError` for what is no network."""
     address = read_address(text)
     return address is not None and address in _network(network)
 
@@ -76,9 +72,7 @@ _network = lru_cache(maxsize=64)(ip_network)
 
 
 def unmapped(network: IPv4Network | IPv6Network) -> IPv4Network | IPv6Network:
-    """Return a network of IPv4-mapped addresses as the IPv4 network, as such addresses are read as IPv4 addresses; any
-    other as it is.
-    """
+    """Return a network of IPv4-mapped addresses as the IPv4 network, as they are read; any other as it is."""
     mapped = network.network_address.ipv4_mapped if isinstance(network, IPv6Network) else None
     if mapped is None:
         return network
@@ -86,9 +80,7 @@ def unmapped(network: IPv4Network | IPv6Network) -> IPv4Network | IPv6Network:
 
 
 def is_public(address: Address) -> bool:
-    """Return whether the address can be that of a host on the internet: no private, reserved, multicast or translated
-    one.
-    """
+    """Return whether a host on the internet can have it: it is not private, reserved, multicast or translated."""
     number = int(address)
     if isinstance(address, IPv4Address):
         return not _covers(_V4, number)
@@ -96,9 +88,7 @@ def is_public(address: Address) -> bool:
 
 
 def read_bind(text: str) -> tuple[str | None, int]:
-    """Return host and port of `HOST:PORT`, with IPv6 in brackets; the host is `None` if every address is meant. Raises
-    `ValueError` for other text.
-    """
+    """Return (host, port) of `HOST:PORT` or `[IPV6]:PORT`; no host = every address. Raises `ValueError`."""
     parts = _BIND.fullmatch(text)
     if parts is None or int(parts["port"]) > 65_535:
         raise ValueError(f"{text!r} is not host:port. Write for example '127.0.0.1:8080', '[::1]:8080' or ':8080'.")
@@ -163,9 +153,7 @@ METADATA_ADDRESSES = {
 
 
 def metadata_opened(networks: Networks) -> str | None:
-    """Return the first metadata address, in any spelling, that these networks would open, and its owner; `None` if
-    there is none.
-    """
+    """Return the first metadata address, in any spelling, that is in these networks, and its owner; else `None`."""
     for address, whose in METADATA_ADDRESSES.items():
         if any(address in network for network in networks):
             return f"{address} ({whose})"

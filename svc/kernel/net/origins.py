@@ -37,24 +37,17 @@ _LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 
 
 def normalize_origin(text: str) -> str | None:
-    """Return the one spelling of an origin: lower case, IDNA-encoded, without the default port (decisions 2.6). `None`
-    for text that is none: a path, a bare host, `null`, `*`.
-    """
+    """Return the one spelling of an origin (decisions 2.6); `None` for a path, a bare host, `null`, `*` and so on."""
     return _normalize(text, wildcard=False)
 
 
 def normalize_pattern(text: str) -> str | None:
-    """Return the one spelling of an allowed origin: as `normalize_origin`, or `scheme://*.host` (decisions 2.6); `None`
-    for other text.
-    """
+    """Return the one spelling of an allowed origin, which may be `scheme://*.host` (decisions 2.6); else `None`."""
     return _normalize(text, wildcard=True)
 
 
 def origin_allowed(origin: str, patterns: Sequence[str], environment: Environment) -> bool:
-    """Return whether a key with these patterns accepts a normalized origin.
-
-    An empty list accepts nothing in production and staging. Development keys also accept loopback hosts on any port.
-    """
+    """Return whether a pattern, or a development key on a loopback host, accepts a normalized origin."""
     if environment == "development" and is_loopback(origin):
         return True
     return any(_matches(origin, pattern) for pattern in patterns)
@@ -68,9 +61,7 @@ def _matches(origin: str, pattern: str) -> bool:
 
 
 def is_loopback(origin: str) -> bool:
-    """Return whether a normalized origin is a page of this very machine: `localhost`, `127.0.0.1` or `[::1]`, on any
-    port.
-    """
+    """Return whether a normalized origin is `localhost`, `127.0.0.1` or `[::1]`, on any port."""
     match = _FORM.fullmatch(origin)
     return match is not None and match[1] in ("http", "https") and match[2] in _LOOPBACK_HOSTS
 

@@ -15,19 +15,17 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import NamedTuple
 
 import trio
 
 DECIDED_BY = 32
-"""Jobs of an organization that have run ahead before it is judged by them, also in a trial: some three groups, as the
-jobs of one run again together or not at all."""
+"""Jobs that have run ahead before an organization is judged: some three groups, each repeated as one."""
 ONE_IN = 4
 """It is contended where more than one job in this number had to run again."""
 TURNS_AT_FIRST, TURNS_AT_MOST = 64, 1024
-"""Groups of an organization that take turns until one runs ahead again, as a trial; doubled where its jobs then still
-have to run again."""
+"""Groups that take turns until one runs ahead on trial; doubled where its jobs then still have to run again."""
 WAIT_S = 1.0
 """How long a group waits for its turn: longer than several large groups take on a machine with too much to do."""
 POLL_S = 0.001
@@ -122,7 +120,12 @@ class TurnQueue:
     def take(self) -> EndTurn | None:
         """Take the turn now; return what ends it, `None` while somebody else has it."""
         end = self._take()
-        return end if end is None or self.bell is None else _Ending(end, self.bell)
+        if end is None or self.bell is None:
+            return end
+        ending = ExitStack()
+        ending.callback(self.bell.ring)
+        ending.callback(end)  # called first
+        return ending.close
 
     async def wait(self, since_s: float) -> EndTurn | None:
         """Wait for the turn and take it; `None` if it did not come in time, since this reading of the monotonic clock.
@@ -163,14 +166,3 @@ class Bell:
             await trio.lowlevel.wait_readable(self._receiving)
             with suppress(BlockingIOError):  # another process was faster
                 os.read(self._receiving, 4096)
-
-
-class _Ending:
-    """Ends a turn once, and rings."""
-
-    def __init__(self, end: EndTurn, bell: Bell) -> None:
-        self._steps = [bell.ring, end]
-
-    def __call__(self) -> None:
-        while self._steps:
-            self._steps.pop()()

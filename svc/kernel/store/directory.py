@@ -85,25 +85,24 @@ def open_directory(  # noqa: PLR0913  where it is, and how it is opened
     database: StoreUrl | None = None,
 ) -> Opened:
     """Open a data directory, with the store in it or in a `database`; create it first if it is missing and `create` is
-    set. `durable=False` skips the fsync of each commit, for stores that are thrown away. `open_engine`: opens the
-    engine that the store runs on.
-
-    Raises `DirectoryError`, `codec.CorruptionError`, `installation.NewerStoreError`, and
-    `installation.OlderStoreError` for a store that `features/upgrade/upgrade.py` has to upgrade first.
+    set. `durable=False` skips the fsync of each commit, for stores that are thrown away. Raises `DirectoryError`,
+    `codec.CorruptionError`, `installation.NewerStoreError`, and `installation.OlderStoreError` for a store that
+    `features/upgrade/upgrade.py` has to upgrade first.
     """
     location = directory / "store" if database is None else database
     exists = has_store(directory) if database is None else is_initialized(database)
     if not exists and not create:
         says = NO_STORE.format(database) if database else _without_store(directory, _NO_DATA.format(directory))
         raise DirectoryError(says)
-    if exists and not create and database is None and not (directory / "store" / "data.mdb").stat().st_size:
-        raise DirectoryError(EMPTY.format(directory / "store" / "data.mdb"))
+    if exists and not create and database is None and not _file(directory).stat().st_size:
+        raise DirectoryError(EMPTY.format(_file(directory)))
     pepper_path = pepper_file or directory / "pepper"
     if exists and not pepper_path.exists():
         raise DirectoryError(_PEPPER_MISSING.format(pepper_path))
     try:
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _refuse_writable_by_others(directory, directory / "store")
+        if writable := _permitting(stat.S_IWOTH, directory, directory / "store"):
+            raise DirectoryError(_WRITABLE.format(writable[0]))
         pepper = _read_or_make(pepper_path, entropy, follow_links=pepper_file is not None)
         store = open_store(
             location,
@@ -130,21 +129,21 @@ def open_directory(  # noqa: PLR0913  where it is, and how it is opened
     return Opened(store, pepper, directory, database)
 
 
+def _file(directory: Path) -> Path:
+    return directory / "store" / "data.mdb"
+
+
 def last_write_ms(directory: Path) -> int | None:
-    """Return when the store in a data directory was last written to, in Unix ms by the clock of that moment; `None` if
-    there is no store.
-    """
+    """Return when the store was last written to, in Unix ms by the clock of that moment; `None` if there is none."""
     try:
-        return (directory / "store" / "data.mdb").stat().st_mtime_ns // 1_000_000
+        return _file(directory).stat().st_mtime_ns // 1_000_000
     except FileNotFoundError:
         return None
 
 
 def date_last_write(directory: Path, at_ms: int) -> None:
-    """Let `last_write_ms` say this where it says something later: the last write was made by a clock that is not
-    believed. Does nothing where there is no store.
-    """
-    file = directory / "store" / "data.mdb"
+    """Let `last_write_ms` say no later time: a clock that is not believed made the last write, if there was any."""
+    file = _file(directory)
     if (written_ms := last_write_ms(directory)) is not None and written_ms > at_ms:
         with suppress(OSError):
             os.utime(file, ns=(file.stat().st_atime_ns, at_ms * 1_000_000))
@@ -152,7 +151,7 @@ def date_last_write(directory: Path, at_ms: int) -> None:
 
 def has_store(directory: Path) -> bool:
     """Return whether the data directory has a store file, in any state."""
-    return (directory / "store" / "data.mdb").exists()
+    return _file(directory).exists()
 
 
 def has_lost_store(directory: Path) -> bool:
@@ -180,9 +179,7 @@ def _without_store(directory: Path, if_new: str) -> str:
 
 
 def find_pepper(directory: Path, pepper_file: Path | None, *, with_store: bool = True) -> Path:
-    """Return the path of the pepper of a directory; with `with_store`, check that a store is in the directory too.
-    Raises `DirectoryError` if either is missing.
-    """
+    """Return the path of the pepper. Raises `DirectoryError` if it or, where asked for, the store is missing."""
     if with_store:
         refuse_without_data(directory)
     path = pepper_file or directory / "pepper"
@@ -228,29 +225,24 @@ def _make_pepper(path: Path, pepper: bytes) -> None:
         partial.unlink(missing_ok=True)
 
 
-def _refuse_writable_by_others(*directories: Path) -> None:
-    for directory in directories:
-        if directory.exists() and directory.stat().st_mode & stat.S_IWOTH:
-            raise DirectoryError(_WRITABLE.format(directory))
+def _permitting(mode: int, *paths: Path) -> list[Path]:
+    return [path for path in paths if path.exists() and path.stat().st_mode & mode]
 
 
 def refused_modes(directory: Path, pepper_file: Path | None = None) -> list[str]:
     """Return a sentence for each file mode with which a directory is not opened."""
     paths = (directory, directory / "store", pepper_file or directory / "pepper")
-    return [_WRITABLE.format(path) for path in paths if path.exists() and path.stat().st_mode & stat.S_IWOTH]
+    return [_WRITABLE.format(path) for path in _permitting(stat.S_IWOTH, *paths)]
 
 
 def risky_modes(directory: Path, pepper_file: Path | None = None) -> list[str]:
     """Return a sentence for each file mode that permits more than is needed, but may be given by a volume or a secret.
     A pepper that `pepper_file` names may be readable by all, as an orchestrator mounts secrets.
     """
-    found = [
-        f"{path} can be written by its group: chmod g-w {path}"
-        for path in (directory, directory / "store", pepper_file or directory / "pepper")
-        if path.exists() and path.stat().st_mode & stat.S_IWGRP
-    ]
     pepper = directory / "pepper"
-    if pepper_file is None and pepper.exists() and pepper.stat().st_mode & stat.S_IROTH:
+    paths = (directory, directory / "store", pepper_file or pepper)
+    found = [f"{path} can be written by its group: chmod g-w {path}" for path in _permitting(stat.S_IWGRP, *paths)]
+    if pepper_file is None and _permitting(stat.S_IROTH, pepper):
         found.append(f"{pepper} can be read by everybody, who can then forge keys: chmod 600 {pepper}")
     return found
 

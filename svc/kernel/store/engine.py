@@ -37,9 +37,7 @@ class MissingTableError(EngineError):
 
 
 class UnavailableError(EngineError):
-    """The engine cannot be reached, or did not respond in time; trying again soon may succeed. Nothing was
-    acknowledged: the changes are stored completely or not at all.
-    """
+    """The engine did not respond in time; another try may succeed. The changes are stored completely or not at all."""
 
 
 class InUseError(EngineError):
@@ -56,10 +54,9 @@ class CheckDepth(IntEnum):
     COMMIT = 0
     """The list of free pages, which says of which commit it is."""
     BRANCHES = 1
-    """And every page but those with rows and large values, unless a table has but one page: a second for five
-    gigabytes."""
+    """And every page but those of rows and large values, unless it is a table's only one: 1 s for 5 GB."""
     EVERYTHING = 2
-    """Every page: twenty seconds for five gigabytes."""
+    """Every page: 20 s for 5 GB."""
 
 
 class Space(NamedTuple):
@@ -98,32 +95,28 @@ class Reader(Protocol):
     `EngineError` if the engine fails and `KeyError` if the table was not opened.
     """
 
+    __slots__ = ()
+
     @property
     def commit(self) -> int:
-        """The number of the last commit in this state, by any process; of a writer, that of the state it began with.
-        Two states with the same number are equal.
-        """
+        """The number of the last commit in this state, of a writer in its first one. Equal numbers are equal states."""
         ...
 
     @property
     def is_missing(self) -> bool:
         """Whether something was asked for that was not fetched yet: what is read is a guess, and is read again."""
-        ...
+        return False
 
     def get(self, table: str, key: bytes, /) -> bytes | None:
         """Return the value under a key, without verifying it; `None` if there is none."""
         ...
 
     def get_many(self, table: str, keys: Sequence[bytes], /) -> list[bytes | None]:
-        """Return the values under these keys, in the order of the keys and without verifying them; `None` for each that
-        is missing.
-        """
-        ...
+        """Return what `get` does for each of these keys, in their order."""
+        return [self.get(table, key) for key in keys]
 
     def range(self, asked: KeyRange, /) -> Iterator[tuple[bytes, bytes]]:
-        """Return (key, value) of the rows of a range, in key order. The table must not be written to until the caller
-        is done with the range. Raises `codec.CorruptionError`.
-        """
+        """Return (key, value) in key order; the table is not written to meanwhile. Raises `codec.CorruptionError`."""
         ...
 
     def count(self, table: str, /) -> int:
@@ -138,15 +131,16 @@ class Reader(Protocol):
         """Return the result of a pure function of this state; of a writer, earlier writes included. In a database a row
         is a round trip: there the function runs again, over the rows that it asked for. Raises what it raises.
         """
-        ...
+        return read(self)
 
     def close(self) -> None:
         """Release the state, so that its pages can be reused. Nothing may be read afterwards."""
-        ...
 
 
 class Writer(Reader, Protocol):
     """The next state while it is being made; reads see earlier writes. Only for the thread of `Engine.write`."""
+
+    __slots__ = ()
 
     def put(self, table: str, key: bytes, value: bytes, /) -> None:
         """Insert or replace a row. The key has 1 to `MAX_KEY_BYTES` bytes. Raises `StoreFullError` as well."""
@@ -157,14 +151,13 @@ class Writer(Reader, Protocol):
         ...
 
     def delete(self, table: str, key: bytes, /) -> bool:
-        """Delete a row; return whether it existed. Raises `StoreFullError` as well: a delete takes pages before it
-        frees any.
-        """
+        """Delete a row; return whether it existed. Raises `StoreFullError` as well, as it takes pages first."""
         ...
 
     def delete_many(self, table: str, keys: Sequence[bytes], /) -> None:
         """Delete rows of one table that exist, as `delete` does. Raises `StoreFullError` as well."""
-        ...
+        for key in keys:
+            self.delete(table, key)
 
     def clear(self, table: str, /) -> None:
         """Delete every row of a table. Raises `StoreFullError` as well."""
@@ -172,36 +165,28 @@ class Writer(Reader, Protocol):
 
 
 class Engine(Protocol):
-    """Keeps the bytes of a store: named tables of ordered keys, any number of readers, one writer at a time."""
+    """Keeps the bytes of a store: named tables of ordered keys, any number of readers, one writer at a time. What
+    the methods do that have a body is for an engine whose bytes are not in files of this machine.
+    """
 
     def tables(self) -> set[str]:
-        """Return the names of the tables that exist, opened or not. Raises `codec.CorruptionError` where the list is
-        corrupt.
-        """
+        """Return the names of all tables, opened or not. Raises `codec.CorruptionError` where the list is corrupt."""
         ...
 
     def open_tables(self, names: Iterable[str], /, *, create: bool = False) -> None:
-        """Open tables for use, before any reader or writer that uses them; `create` makes those that do not exist.
-
-        Raises `MissingTableError` for one that does not exist, without `create`.
-        """
+        """Open tables before they are used; `create` those that are missing, or raise `MissingTableError`."""
         ...
 
     def read(self) -> Reader:
-        """Return a reader of the last committed state. Close it soon: it prevents the pages of that state from being
-        reused.
-        """
+        """Return a reader of the last committed state. Close it soon: it keeps that state's pages from being reused."""
         ...
 
     def lost(self) -> str | None:
-        """Return why writes are no longer stored anywhere: the file was replaced, removed or cut. `None` if the file is
-        in place.
-        """
-        ...
+        """Return why writes are stored nowhere: the file was replaced, removed or cut; `None` if it is in place."""
+        return None
 
     def note_commit(self) -> None:
         """Record which commit the store has reached, for the next one who opens it. Raises `OSError`."""
-        ...
 
     def why_stalled(self) -> str:
         """Return one line about the possible cause of a commit that has not finished."""
@@ -241,15 +226,14 @@ class Engine(Protocol):
 
     def is_low(self) -> bool:
         """Return whether ordinary writes are rejected for lack of free space, or soon will be."""
-        ...
+        return False
 
     def check(self, depth: CheckDepth, steps: Steps = QUIET) -> None:
         """Check the engine's own structure to this depth, but not the rows. Raises `codec.CorruptionError`."""
-        ...
 
     def clear_stale_readers(self) -> int:
         """Free the reader slots of processes that died; return how many there were."""
-        ...
+        return 0
 
     def close(self) -> None:
         """Close the files. No reader or writer may be open; nothing may be called afterwards."""
@@ -257,10 +241,7 @@ class Engine(Protocol):
 
 
 class OpenEngine(Protocol):
-    """Opens the engine of a store, or creates it. `open_store` and `open_directory` take one as an argument.
-
-    Tests pass one that wraps the real engine, to note, reject or lose what is written (`tests/support/engines.py`).
-    """
+    """Opens or creates an engine. Tests pass one that wraps the real engine (`tests/support/engines.py`)."""
 
     def __call__(self, directory: Path, /, *, map_bytes: int, durable: bool, check_row: CheckRow) -> Engine:
         """Open the engine. Raises `EngineError` and `codec.CorruptionError`."""

@@ -146,9 +146,7 @@ class Group(Generic[T]):
 
 
 def write_changes(writer: Writer, changes: Changes) -> None:
-    """Write the changes of a group, table by table and in the order of their keys. Raises `StoreFullError` and
-    `EngineError`.
-    """
+    """Write a group's changes by table, in the order of keys. Raises `StoreFullError` and `EngineError`."""
     for table, rows in changes.items():
         in_order = sorted(rows.items())
         if None in rows.values():

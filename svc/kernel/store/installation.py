@@ -100,9 +100,7 @@ def claim_region(transaction: Transaction, region: str) -> None:
 
 
 def derive_region(transaction: Transaction) -> None:
-    """Record the region of a store that was created before regions were recorded: that of its active keys, if all have
-    the same. Otherwise the next use decides.
-    """
+    """Record the region of a store that lacks it: that of its active keys, if all have the same."""
     regions = _active_regions(transaction)
     if len(regions) == 1:
         transaction.put(META, (_PREFIX + regions.pop(),), 1)
@@ -113,20 +111,15 @@ def _active_regions(snapshot: Snapshot) -> set[str]:
 
 
 def pepper_mark(pepper: bytes) -> int:
-    """Return a 32-bit digest of a pepper, which the store keeps so that it cannot be opened with another pepper, which
-    would make every key invalid.
-    """
+    """Return a 32-bit digest of a pepper: a store is not opened with another one, which makes every key invalid."""
     return int.from_bytes(hmac.digest(pepper, b"svc store mark 1", "sha256")[:4])
 
 
 def put_new_pepper(store: Store, path: Path, entropy: Callable[[int], bytes]) -> None:
     """Create a pepper for a store whose own is lost or compromised, bind the store to it, and write it to `path` with
-    mode 0600.
-
-    Nothing that was made with the old one is valid afterwards: keys, signing secrets of webhooks, deferred tokens,
-    cursors. The caller must have revoked every key, so that the store never names a key as active that cannot be
-    verified. After an interruption, run it again: until it completes, the store cannot be opened with the present
-    pepper.
+    mode 0600. What was made with the old one is void: keys, signing secrets, deferred tokens, cursors. The caller must
+    have revoked every key, so that no active one cannot be verified. Run it again after an interruption: until it
+    completes, the store cannot be opened.
     """
     pepper = entropy(PEPPER_BYTES)
     beside = path.with_name(path.name + ".new")
@@ -144,9 +137,7 @@ _CAPACITY, _SHARE = "served_capacity_bytes", "served_share_millionths"
 
 
 class ServedLimits(NamedTuple):
-    """The limits from which an organization's share of the store follows, for commands that run beside the service
-    without its settings.
-    """
+    """What an organization's share of the store follows from, for commands that run beside the service."""
 
     capacity_bytes: int
     """How large the store could become when the service started: `Store.capacity_bytes`."""

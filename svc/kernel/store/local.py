@@ -155,10 +155,6 @@ class LocalStore(Store):
             rows = {table.name: snapshot.count(table) for table in installed().tables}
         return StoreSpace(space.disk_free_bytes, space.readers, space.reader_lag, rows)
 
-    async def measured(self) -> StoreSpace:
-        """See `Store.measured`."""
-        return self.space()
-
 
 def _and_end(write: Callable[[], T], end: EndTurn) -> T:
     """Write, and end the turn on the same thread: the loop may have other things to do first."""

@@ -34,12 +34,9 @@ def open_store(  # noqa: PLR0913  each is a choice of its own
     open_engine: OpenEngine | None = None,
     steps: Steps = QUIET,
 ) -> Store:
-    """Open or create the store in a directory or a database; upgrade an older one unless `upgrade` is false.
-    `durable=False` skips the fsync, for stores that are thrown away. `now_ms`: the clock for the time of a commit,
-    while changes are recorded for a follower. An upgrade is reported to `steps`.
-
-    Raises `NewerStoreError` if a later version of the service has written the store,
-    `OlderStoreError`, `EngineError` and `CorruptionError`.
+    """Open or create the store in a directory or a database; upgrade an older one, as `steps` shows, unless `upgrade`
+    is false. `durable=False` skips the fsync, for stores that are thrown away. `now_ms` dates commits for a follower.
+    Raises `NewerStoreError`, `OlderStoreError`, `EngineError` and `CorruptionError`.
     """
     engine = engine_at(location, map_bytes=map_bytes, durable=durable, open_engine=open_engine)
     schema = installed()
@@ -96,9 +93,7 @@ def engine_at(
     durable: bool = True,
     open_engine: OpenEngine | None = None,
 ) -> Engine:
-    """Open and return the engine of the store in a directory, with `open_engine` if given, or in a database. Raises
-    what opening raises.
-    """
+    """Open the engine of the store in a directory, with `open_engine` if given, or in a database; raises as that."""
     if isinstance(location, Path):
         return (open_engine or LmdbEngine.open)(
             location, map_bytes=map_bytes, durable=durable, check_row=installed().check_row
@@ -109,9 +104,7 @@ def engine_at(
 
 
 def version_of(engine: Engine) -> int:
-    """Return the version of the store in an engine; 0 if nothing was ever committed. Nothing is created. Raises
-    `EngineError` and `CorruptionError`.
-    """
+    """Return the store's version, 0 if nothing was ever committed. Raises `EngineError` and `CorruptionError`."""
     try:
         engine.open_tables([META.name])
     except MissingTableError:

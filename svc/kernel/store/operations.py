@@ -37,9 +37,7 @@ def follower(snapshot: Snapshot) -> Following | None:
 
 
 def recorded(snapshot: Snapshot) -> Following | None:
-    """Return the follower for which each commit appends its changes to the log; `None` if there is none, or the log was
-    dropped. Takes about a microsecond.
-    """
+    """Return the follower for which commits are recorded now: `None` also if the log was dropped. Takes 1 µs."""
     following = follower(snapshot)
     return following if following is not None and following.lost_at_ms is None else None
 
@@ -68,26 +66,20 @@ def batches(snapshot: Snapshot, start: int) -> Iterator[tuple[int, bytes]]:
 
 
 def behind_ms(snapshot: Snapshot, now_ms: int) -> int:
-    """Return the age in milliseconds of the oldest commit that the follower is not known to have copied, or of the drop
-    of its log; 0 if all are copied, or nobody follows.
-    """
+    """Return the ms since the oldest commit that may not be copied, or since the log was dropped; else 0."""
     following = follower(snapshot)
     if following is None:
         return 0
     if following.lost_at_ms is not None:
         return max(0, now_ms - following.lost_at_ms)
     first = oldest(snapshot)
-    return 0 if first == newest(snapshot) else max(0, now_ms - _moment(snapshot, first + 1))
-
-
-def _moment(snapshot: Snapshot, sequence: int) -> int:
-    return batch_time_ms(snapshot.get(OPERATIONS, sequence, 0) or b"")
+    if first == newest(snapshot):
+        return 0
+    return max(0, now_ms - batch_time_ms(snapshot.get(OPERATIONS, first + 1, 0) or b""))
 
 
 def append_changes(transaction: Transaction, changes: Changes, now_ms: int) -> None:
-    """Append the changes of a commit to the log as the next batch; do nothing if there are none. Drop the log if it
-    takes more bytes than its limit.
-    """
+    """Append the changes of a commit, if any, as the next batch. Drop the log if it takes more than its limit."""
     if not changes:
         return
     sequence, packed = newest(transaction) + 1, pack_batch(Batch(now_ms, changes))
@@ -99,9 +91,7 @@ def append_changes(transaction: Transaction, changes: Changes, now_ms: int) -> N
 
 
 def drop(transaction: Transaction, now_ms: int, because: str) -> None:
-    """Delete the log and record when and why: the follower has to begin again with a new snapshot. Do nothing if there
-    is no log.
-    """
+    """Delete the log, if any, and record when and why: its follower has to begin again with a new snapshot."""
     following = recorded(transaction)
     if following is not None:
         row = msgspec.structs.replace(following, lost_at_ms=now_ms, lost_because=because)
@@ -130,9 +120,7 @@ def end(transaction: Transaction) -> None:
 
 
 def cut(transaction: Transaction, timeline: bytes, copied: int) -> None:
-    """Delete the batches before `copied`, which stays because the next number follows from it. Do nothing if `timeline`
-    is not the present one.
-    """
+    """Delete the batches of the present timeline before `copied`, from which the next number follows."""
     following = recorded(transaction)
     if following is not None and following.timeline == timeline:
         for key in list(transaction.scan_keys_reverse(OPERATIONS, (0,), (copied,))):

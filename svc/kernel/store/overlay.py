@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
-from svc.kernel.store.engine import KeyRange, Reader
+from svc.kernel.store.engine import KeyRange, Reader, Writer
 from svc.kernel.store.schema.operation_log import Changes
 
 T = TypeVar("T")
@@ -25,9 +25,9 @@ RowKey = tuple[str, bytes]
 _UNKNOWN: Any = object()
 
 
-class Overlay:
+class Overlay(Writer):
     """A `Writer` in memory: it reads through to `below`, and keeps writes in `changes`. Clearing a table reads every
-    key of it.
+    key of it; closing does nothing, as the state below belongs to another.
     """
 
     __slots__ = ("below", "changes")
@@ -52,10 +52,6 @@ class Overlay:
         own = self.changes.get(table)
         return own[key] if own is not None and key in own else self.below.get(table, key)
 
-    def get_many(self, table: str, keys: Sequence[bytes], /) -> list[Raw]:
-        """See `Reader.get_many`."""
-        return [self.get(table, key) for key in keys]
-
     def range(self, asked: KeyRange, /) -> Iterator[tuple[bytes, bytes]]:
         """See `Reader.range`."""
         table, first, beyond, reverse, keys_only, _ = asked
@@ -75,13 +71,6 @@ class Overlay:
     def size(self, table: str, /) -> int:
         """See `Reader.size`: of the state below, and never compared with another."""
         return self.below.size(table)
-
-    def evaluate(self, read: Callable[[Reader], T], /) -> T:
-        """See `Reader.evaluate`: what is below may be evaluated itself."""
-        return read(self)
-
-    def close(self) -> None:
-        """See `Reader.close`. The state below belongs to another."""
 
     def put(self, table: str, key: bytes, value: bytes, /) -> None:
         """See `Writer.put`; cannot fail."""
@@ -183,9 +172,7 @@ class Recording(Overlay):
         super()._set(table, key, step(before))
 
     def ask(self, table: str, key: bytes, question: Callable[[Raw], Any], /) -> Any:
-        """Return the answer of `question`, a pure function, for a row. Only the answer is recorded: over another state
-        it has to be the same, but the row may differ.
-        """
+        """Return the answer of `question`, a pure function, for a row, of which only that answer is recorded."""
         row_key = table, key
         if row_key in self._reads or key in self.changes.get(table, {}):
             return question(self.get(table, key))
@@ -206,9 +193,7 @@ class Recording(Overlay):
         )
 
     def holds_but_for(self, changed: Collection[RowKey], state: Reader) -> bool:
-        """Return the result of `holds_over` for a state that differs only in the rows `changed`, of which none is in a
-        range that was read, and in the results of steps.
-        """
+        """Return `holds_over` for a state that differs in results of steps and these rows, which no range had."""
         return all(
             (row_key not in self._reads or state.get(*row_key) == self._reads[row_key])
             and (row_key not in self._asked or _is_answered(self._asked[row_key], state.get(*row_key)))
@@ -216,9 +201,7 @@ class Recording(Overlay):
         )
 
     def changes_over(self, state: Reader) -> Changes:
-        """Return the changes for this state, for which `holds_over` is true: steps of `update` run again if their row
-        differs. Raises what a step raises.
-        """
+        """Return the changes for a state that it `holds_over`: steps run again where rows differ, and may raise."""
         moved = [(row_key, made) for row_key, made in self._updates.items() if state.get(*row_key) != made.before]
         if not moved:
             return self.changes

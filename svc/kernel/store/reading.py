@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from svc.kernel.store.directory import NO_STORE
@@ -95,28 +95,21 @@ def read_only(path: Path, *, live: bool) -> Generator[ReadOnlyFile]:
         engine = LmdbEngine.open_read_only(file.parent if live else file, live=live, check_row=installed().check_row)
     except EngineError as error:
         raise DirectoryError(f"{file} cannot be read as a store: {error}") from error
-    try:
+    with closing(engine):
         engine.check_file()
         used_bytes = engine.space().used_bytes
         if file.stat().st_size < used_bytes:  # reading on would end the process
             raise DirectoryError(f"{file} is cut short: it has {file.stat().st_size} bytes and names {used_bytes}")
         _open_tables(engine, file)
         yield ReadOnlyFile(engine)
-    finally:
-        engine.close()
 
 
 @contextmanager
 def read_only_database(url: StoreUrl) -> Generator[ReadOnlyStore]:
-    """Open for reading, in a `with` block, the store in a database, which may be a standby. Raises as
-    `read_only` does.
-    """
-    engine = engine_at(url)
-    try:
+    """Open the store in a database, which may be a standby, as `read_only` does."""
+    with closing(engine_at(url)) as engine:
         _open_tables(engine, url)
         yield ReadOnlyStore(engine)
-    finally:
-        engine.close()
 
 
 def _open_tables(engine: Engine, file: Path | StoreUrl) -> None:

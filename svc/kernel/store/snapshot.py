@@ -40,24 +40,18 @@ class Snapshot:
         return None if raw is None else table.decode(packed, raw)
 
     def has(self, table: Table[Any], *key: Any) -> bool:
-        """Return whether there is a row under this key. If not, neighboring rows are not checked for one with a corrupt
-        key (ADR 18).
-        """
+        """Return whether there is a row under this key; its neighbors are not checked (ADR 18)."""
         return self.reader.get(table.name, table.key.pack(*key)) is not None
 
     def length(self, table: Table[Any], *key: Any) -> int:
-        """Return the number of bytes stored under a key, checksum included; 0 if there is nothing. The value is not
-        verified.
-        """
+        """Return the bytes stored under a key, unverified and with the checksum; 0 if there is nothing."""
         raw = self.reader.get(table.name, table.key.pack(*key))
         return 0 if raw is None else len(raw)
 
     def scan(
         self, table: Table[V], *prefix: Any, start: tuple[Any, ...] | None = None
     ) -> Iterator[tuple[tuple[Any, ...], V]]:
-        """Yield (key, value) of the rows whose key starts with the parts `prefix`, in key order, from the key `start`
-        on if given. Raises `codec.CorruptionError`.
-        """
+        """Yield (key, value) of keys that start with `prefix`, from `start` on, in order. Raises `CorruptionError`."""
         stem = table.key.prefix(*prefix)
         first = stem if start is None else table.key.prefix(*start)
         for raw, value in self._range(table, first, after_prefix(stem)):
@@ -82,9 +76,7 @@ class Snapshot:
     def scan_keys(
         self, table: Table[Any], start: tuple[Any, ...], end: tuple[Any, ...] | None = None
     ) -> Iterator[tuple[Any, ...]]:
-        """Yield keys below `end` and not below `start`, smallest first; without `end`, to the end of the table.
-        Otherwise as `scan_keys_reverse`.
-        """
+        """Yield keys from `start` to below `end`, or the table's end, smallest first, as `scan_keys_reverse`."""
         beyond = None if end is None else table.key.prefix(*end)
         for raw, _ in self._range(table, table.key.prefix(*start), beyond, keys_only=True):
             yield table.key.unpack(raw)
@@ -92,9 +84,7 @@ class Snapshot:
     def scan_reverse(
         self, table: Table[V], start: tuple[Any, ...], end: tuple[Any, ...]
     ) -> Iterator[tuple[tuple[Any, ...], V]]:
-        """Yield (key, value) of the rows below `end` and not below `start`, largest key first; both may be the first
-        parts of a key. Raises `codec.CorruptionError`.
-        """
+        """Yield (key, value) as `scan_keys_reverse` yields keys. Raises `codec.CorruptionError`."""
         first, beyond = table.key.prefix(*start), table.key.prefix(*end)
         for raw, value in self._range(table, first, beyond, reverse=True):
             yield table.key.unpack(raw), table.decode(raw, value)
@@ -118,19 +108,15 @@ class Snapshot:
                 return
 
     def stored(self, table: Table[Any], start: tuple[Any, ...], end: tuple[Any, ...]) -> Iterator[tuple[bytes, bytes]]:
-        """Return (packed key, stored bytes) of the rows below `end` and not below `start`, smallest key first, for
-        callers that may know the bytes: `Table.decode` checks them.
-        """
+        """Return (packed key, stored bytes) from `start` to below `end`, for callers that may know the bytes."""
         return self._range(table, table.key.prefix(*start), table.key.prefix(*end))
 
     def unchecked(self, table: Table[Any], start: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Return (packed key, stored bytes with their checksum) of the rows from this packed key on, without verifying
-        them: for callers that look for corruption.
-        """
+        """Return (packed key, stored bytes) from a packed key on, as they are: for callers that look for corruption."""
         return self._range(table, start, None, checked=False)
 
     def count(self, table: Table[Any]) -> int:
-        """Return the number of rows of a table; none is read."""
+        """Return the number of rows of a table."""
         return self.reader.count(table.name)
 
     def size(self, table: Table[Any]) -> int:
@@ -142,9 +128,7 @@ class Snapshot:
         return self.reader.evaluate(lambda reader: read(Snapshot(reader)))
 
     def with_progress(self, steps: Steps) -> Snapshot:
-        """Return the same state as a snapshot that reports to `steps` how many rows its scans have read,
-        `ROWS_REPORTED` at a time.
-        """
+        """Return the same state, with scans that report to `steps` what they read, `ROWS_REPORTED` at a time."""
         return _Watched(self.reader, steps)
 
     def _range(
@@ -202,9 +186,7 @@ class Transaction(Snapshot):
         self.changed += len(packed)
 
     def delete(self, table: Table[Any], *key: Any) -> bool:
-        """Delete a row; return whether it existed. Raises `StoreFullError`: a delete takes pages before it
-        frees any.
-        """
+        """Delete a row; return whether it existed. Raises `StoreFullError`: pages are taken before any is freed."""
         found = self.writer.delete(table.name, table.key.pack(*key))
         self.changed += found
         return found
@@ -241,9 +223,7 @@ def all_present(rows: Iterable[tuple[K, V | None]], problem: Callable[[K], str])
 
 
 class DecodedSums:
-    """A cache of the decoded rows that the jobs of a group update: each job would otherwise decode the same bytes
-    again.
-    """
+    """A cache of decoded rows that the jobs of a group update: each would otherwise decode the same bytes."""
 
     def __init__(self) -> None:
         self._latest: dict[tuple[str, bytes], tuple[bytes, Any]] = {}
@@ -273,7 +253,7 @@ class RecordedTransaction(Transaction):
         self._sums = sums
 
     def update(self, table: Table[V], key: tuple[Any, ...], step: Callable[[V | None], V]) -> None:
-        """Update a row as `Transaction.update` does, and record the step instead of a read."""
+        """See `Transaction.update`: the step is recorded, and no read."""
         packed, sums = table.key.pack(*key), self._sums
 
         def on_bytes(raw: bytes | None) -> bytes:
@@ -283,9 +263,7 @@ class RecordedTransaction(Transaction):
         self.changed += 1
 
     def ask(self, table: Table[V], key: tuple[Any, ...], question: Callable[[V | None], T]) -> T:
-        """Return `question(row)` and record only its answer: the job runs again if the answer changes, not if the row
-        does. Raises `CorruptionError`.
-        """
+        """See `Transaction.ask`: only the answer is recorded as read."""
         packed, sums = table.key.pack(*key), self._sums
 
         def on_bytes(raw: bytes | None) -> T:

@@ -26,7 +26,7 @@ import msgspec
 
 from svc.kernel.store import operations
 from svc.kernel.store.contention import Contention, EndTurn, TurnQueue
-from svc.kernel.store.engine import OUTSIDE, CheckDepth, Engine, StoreFullError, UnavailableError, Writer
+from svc.kernel.store.engine import OUTSIDE, Engine, StoreFullError, UnavailableError, Writer
 from svc.kernel.store.group import Group, Job, Settled, Write, write_changes
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.tables import META
@@ -38,9 +38,7 @@ T = TypeVar("T")
 
 
 class ReadTransaction:
-    """The context manager of `store.read()`. It is synchronous on purpose: no `await` can hold a snapshot open
-    unnoticed.
-    """
+    """The context of `store.read()`, synchronous on purpose: no `await` can hold a snapshot open unnoticed."""
 
     __slots__ = ("_engine", "_reader")
 
@@ -114,7 +112,6 @@ class Store(ABC):
         self._commits = 0
         self._jobs = 0
         self._repeated = 0
-        self._full = False
         self._waits_s, self._commits_s, self._groups = Histogram(WAIT_S), Histogram(WAIT_S), Histogram(GROUPS)
         self.health = WriteHealth(elapsed_s)
         self.outage = Outage(elapsed_s)
@@ -127,9 +124,7 @@ class Store(ABC):
         self.engine.close()
 
     def read(self) -> ReadTransaction:
-        """Return a snapshot for a `with` block; it takes about a microsecond to begin. Never await inside: a forgotten
-        reader makes the file grow.
-        """
+        """Return a snapshot for a `with` block, in 1 µs. Never await inside: a forgotten reader makes the file grow."""
         return ReadTransaction(self.engine)
 
     @abstractmethod
@@ -170,10 +165,8 @@ class Store(ABC):
         try:
             await self._rehearse()
         except StoreFullError:
-            self._full = True
             self.health.note_full()
             raise
-        self._full = False
         self.health.note_rehearsed()
 
     @abstractmethod
@@ -188,20 +181,16 @@ class Store(ABC):
     def space(self) -> StoreSpace:
         """Free disk, readers and row counts, as they are now or were last measured."""
 
-    @abstractmethod
     async def measured(self) -> StoreSpace:
         """Return `space`, for a caller that can wait."""
+        return self.space()
 
     async def write_one(self, job: Job[T], organization: int, *, may_use_reserve: bool = False) -> T:
-        """Commit one job, which reads and writes rows of this organization, as `write` does. Return what the job
-        returned, or raise its exception.
-        """
+        """Commit one job on rows of this organization, and return what it returned or raise its exception."""
         return _only(await self.write([Write(job, organization)], may_use_reserve=may_use_reserve))
 
     def write_now(self, jobs: Sequence[Job[T]], *, may_use_reserve: bool = False) -> list[T | Exception]:
-        """Commit the jobs as `write` does, but on the calling thread, without waiting for a turn, and entirely inside
-        the lock: for the command line.
-        """
+        """Commit the jobs as `write` does, on the calling thread and entirely inside the lock."""
         return self._write_now(Group(jobs), may_use_reserve=may_use_reserve).outcomes
 
     def write_one_now(self, job: Job[T], *, may_use_reserve: bool = False, is_pure: bool = False) -> T:
@@ -225,11 +214,11 @@ class Store(ABC):
         try:
             settled = self.engine.write(settle, may_use_reserve=may_use_reserve, inside=inside)
         except StoreFullError:
-            self._full = True
+            self.health.is_full = True
             self._drop_log()
             raise
         self._refuse_if_lost()  # again: a write to a file that is gone must not be acknowledged
-        self._full = self._full and may_use_reserve
+        self.health.is_full = self.health.is_full and may_use_reserve
         self._commits += 1
         self._jobs += len(settled.outcomes)
         self._repeated += len(settled.repeated)
@@ -248,18 +237,12 @@ class Store(ABC):
             raise UnavailableError(problem)
 
     def lost(self) -> str | None:
-        """Return why writes are no longer stored anywhere: the file was replaced, removed or cut. `None` if the file is
-        in place.
-        """
+        """Return why writes are stored nowhere: see `Engine.lost`."""
         return self.engine.lost()
 
     async def note_commit(self) -> None:
         """Record which commit the store has reached, for the next one who opens it (ADR 184). Raises `OSError`."""
         self.engine.note_commit()
-
-    def why_stalled(self) -> str:
-        """Return one line about the possible cause of a commit that has not finished."""
-        return self.engine.why_stalled()
 
     @property
     def commits(self) -> int:
@@ -269,9 +252,7 @@ class Store(ABC):
     @property
     def is_full(self) -> bool:
         """Whether the last write did not fit, or the next ones will not."""
-        if self._full:
-            return True
-        return self.engine.is_low()
+        return self.health.is_full or self.engine.is_low()
 
     def capacity_bytes(self) -> int:
         """Return how many bytes the store can hold: the size of its map, or of the whole disk if that is smaller."""
@@ -279,20 +260,8 @@ class Store(ABC):
 
     @property
     def needs_rehearsal(self) -> bool:
-        """Whether only a write can tell if the store takes writes: the last one failed or did not fit, or takes long.
-        Clients that see "not ready" send none.
-        """
-        return self._full or self.health.needs_rehearsal()
-
-    def check_pages(self, depth: CheckDepth = CheckDepth.BRANCHES) -> None:
-        """Check, to this depth, that the engine's pages lead to the rows of the last commit. Raises `CorruptionError`;
-        see `lmdb/pages.py`.
-        """
-        self.engine.check(depth)
-
-    def reader_check(self) -> int:
-        """Free the reader slots of processes that died; return how many there were."""
-        return self.engine.clear_stale_readers()
+        """Whether only a write can tell if writes are stored; clients that see "not ready" send none."""
+        return self.health.is_full or self.health.needs_rehearsal()
 
     def _statistics(self, commits: int, jobs: int, repeated: int, used_bytes: int, map_bytes: int) -> StoreStatistics:
         return StoreStatistics(
@@ -308,9 +277,7 @@ class Store(ABC):
         )
 
     def change_log(self, job: Callable[[Transaction], T]) -> T:
-        """Run one change of the operation log itself, which is not recorded in the log; it is durable on return. Raises
-        what the job raises.
-        """
+        """Run a change of the operation log, which that does not record; durable on return. Raises as the job does."""
         return self.engine.write(lambda writer: job(Transaction(writer)), may_use_reserve=True)
 
     def _drop_log(self) -> None:

@@ -3,19 +3,9 @@
 from __future__ import annotations
 
 from svc.kernel.store.schema.codec import Key, Opaque, Record, Signed
-from svc.kernel.store.schema.key_parts import (
-    TEXT,
-    U32,
-    U64,
-)
+from svc.kernel.store.schema.key_parts import TEXT, U32, U64
 from svc.kernel.store.schema.operation_log import Following
-from svc.kernel.store.schema.table import (
-    FOR_EVER,
-    NOT_PERSONAL,
-    NotPersonal,
-    Table,
-    Until,
-)
+from svc.kernel.store.schema.table import FOR_EVER, NOT_PERSONAL, NotPersonal, Table, Until
 
 META = Table("meta", Key(name=TEXT), Signed("value"), FOR_EVER, NOT_PERSONAL)
 """`version`, `next_organization`, `pepper_mark`, `region/NAME` (`kernel/store/installation.py`), `served_...`;

@@ -25,11 +25,9 @@ SUSPECT_S = 2.0
 
 
 class WriteHealth:
-    """The attempts of one process. Times are seconds of the monotonic clock `elapsed_s`.
-
-    Only two things prove that writes are stored: an identification that was, and a rehearsal, which writes to every
-    table (`Store.rehearse`). Others use other tables. Only a rehearsal can prove it while clients are turned away; if
-    the next write fails nevertheless, as for a rule about the rows of events, writes fail at once.
+    """The attempts of one process, in seconds of the monotonic clock `elapsed_s`. Only an identification and a
+    rehearsal, which writes to every table, prove that writes are stored; while clients are turned away, only a
+    rehearsal. If the next write fails nevertheless, as for a rule about the rows of events, writes fail at once.
     """
 
     def __init__(self, elapsed_s: Callable[[], float]) -> None:
@@ -38,6 +36,8 @@ class WriteHealth:
         self._stored_s = float("-inf")
         self._failed_since_s: float | None = None
         self._is_on_probation = False
+        self.is_full = False
+        """Whether the last write did not fit."""
         self.because = "no attempt has ended yet"
         """The error of the latest attempt that failed."""
 
@@ -74,17 +74,15 @@ class WriteHealth:
         self._stored_s, self._failed_since_s, self._is_on_probation = self._elapsed_s(), None, False
 
     def note_full(self) -> None:
-        """Note that a rehearsal was refused for want of space: what failed before is over, and `full` is a state of its
-        own.
-        """
-        self._failed_since_s = None
+        """Note that a rehearsal did not fit: what failed before is over, and `full` is a state of its own."""
+        self._failed_since_s, self.is_full = None, True
 
     def note_rehearsed(self) -> None:
         """Note that a rehearsal was stored."""
         was_failing = self.is_failing()
         on_probation = was_failing or self._is_on_probation
         self.note_stored()
-        self._is_on_probation = on_probation
+        self._is_on_probation, self.is_full = on_probation, False
 
     def is_failing(self) -> bool:
         """Return whether writes were tried for `FAILING_S`, and none was stored."""

@@ -74,9 +74,7 @@ class Usage(msgspec.Struct, frozen=True):
 
 
 class Settlement(msgspec.Struct, frozen=True, array_like=True):
-    """The totals of one UTC day of production traffic: the content of `usage.daily_settled` (decisions 8.10). Append
-    fields.
-    """
+    """The production totals of a UTC day: `usage.daily_settled` (decisions 8.10). Append fields."""
 
     identifiable: int
     unidentifiable: int
@@ -109,9 +107,7 @@ SETTLED_AFTER_MS = 5 * 60 * 1000
 
 
 def counters(entries: Iterable[LedgerEntry]) -> Usage:
-    """Return the sums of these ledger lines. A charge of any price other than `UNIDENTIFIABLE_MICROS` counts as
-    identifiable.
-    """
+    """Return the sums of ledger lines. A charge of any price but `UNIDENTIFIABLE_MICROS` counts as identifiable."""
     identifiable = unidentifiable = free = charged = credited = 0
     for entry in entries:
         amount = entry.amount_micros
@@ -129,9 +125,7 @@ def counters(entries: Iterable[LedgerEntry]) -> Usage:
 
 
 def price_micros(*, environment: Environment, state: State, identifiable: bool) -> int:
-    """Return the price of one identification in micro-dollars (interface 8): 0 outside production and without a network
-    look-up.
-    """
+    """Return the price in micro-dollars (interface 8): 0 outside production and without a network look-up."""
     if environment != "production" or state == "unavailable":
         return 0
     return IDENTIFIABLE_MICROS if identifiable else UNIDENTIFIABLE_MICROS
@@ -143,9 +137,7 @@ RefusedForMoney = Literal["billing_blocked", "no_credit"]
 def refused_for_money(
     *, environment: Environment, status: BillingStatus, balance_micros: int, credit_limit_micros: int | None, price: int
 ) -> RefusedForMoney | None:
-    """Return the code of the `402` for an identification of this price, or `None`. Only production traffic is refused
-    (decisions 5.2, 5.3). Amounts in micro-dollars.
-    """
+    """Return the code of the `402`, of production traffic alone (decisions 5.2, 5.3), or `None`. In micro-dollars."""
     if environment != "production":
         return None
     if status == "blocked":
@@ -156,9 +148,7 @@ def refused_for_money(
 
 
 WARNED_DAYS = 7
-"""An organization whose credit lasts for less is reported, by what it was charged in as many days (decisions
-16.4).
-"""
+"""One whose credit lasts for less is reported, by its charges of as many days (decisions 16.4)."""
 CreditState = Literal["enough", "low", "used_up"]
 
 

@@ -25,9 +25,7 @@ def holding(snapshot: Snapshot, number: int) -> Holding:
 
 
 def holdings(snapshot: Snapshot, after: int, count: int) -> Iterator[tuple[int, Holding]]:
-    """Yield (organization number, what it holds of the store) of the next `count` organizations with numbers above
-    `after`.
-    """
+    """Yield (number, what it holds) of the next `count` organizations above the number `after`."""
     return ((number, held) for (number,), held in islice(snapshot.scan(HOLDINGS, start=(after + 1,)), count))
 
 
@@ -44,25 +42,19 @@ def ask(transaction: Transaction, number: int, at_ms: int, question: Callable[[H
 
 
 def add(transaction: Transaction, number: int, at_ms: int, change: Callable[[Holding], Holding]) -> None:
-    """Change what the organization holds, with the counts of the UTC day of `at_ms`. As with `Transaction.update`,
-    nothing is recorded as read.
-    """
+    """Change what the organization holds on the UTC day of `at_ms`, as `Transaction.update`, which reads nothing."""
     transaction.update(HOLDINGS, (number,), lambda held: change((held or Holding()).on(at_ms)))
 
 
 def close(transaction: Transaction, number: int, day: int) -> None:
-    """Close a UTC day, counted since 1970: what is billed from now on counts for a later one. Nothing is recorded as
-    read.
-    """
+    """Close a UTC day since 1970: what is billed from now on counts for a later one. Nothing is read."""
     transaction.update(HOLDINGS, (number,), lambda held: (held or Holding()).closed(day))
 
 
 def release(
     transaction: Transaction, number: int, *, events: int = 0, visitors: int = 0, report_bytes: int = 0
 ) -> None:
-    """Subtract deleted rows from what an organization holds: numbers of events and visitors, and the `row_bytes` of
-    reports.
-    """
+    """Subtract deleted events, visitors and `row_bytes` of reports from what an organization holds."""
     transaction.update(
         HOLDINGS,
         (number,),
@@ -71,17 +63,14 @@ def release(
 
 
 def add_credit(transaction: Transaction, number: int, *, entry_id: UUID, micros: int, now_ms: int, note: str) -> int:
-    """Add a credit (`micros`, micro-dollars) to the ledger and return the new balance. A negative amount takes credit
-    back.
-    """
+    """Add a credit of `micros` to the ledger, negative to take it back, and return the new balance."""
     enter(transaction, number, entry_id, LedgerEntry("credit", micros, now_ms, note))
     return balance(transaction, number)
 
 
 def enter(transaction: Transaction, number: int, entry_id: UUID, entry: LedgerEntry) -> None:
-    """Add one line to the ledger and to the balance; balances change in no other way (decisions 5.1). The line counts
-    for the UTC day of its own time, or for the last day that its organization has counted, if that is later (decisions
-    17.2).
+    """Add one line to the ledger and the balance, which changes in no other way (decisions 5.1). It counts for the UTC
+    day of its time or, if that is later, the last that its organization has counted (decisions 17.2).
     """
     day = ask(transaction, number, entry.at_ms, lambda held: held.day)
     if day != made_at_ms(entry_id.bytes) // DAY_MS:

@@ -46,6 +46,4 @@ class Organization(msgspec.Struct, frozen=True, array_like=True):
     has_rules: bool = False
     """Whether it has saved rules or used a list since it was made."""
     filled_lists: tuple[str, ...] = ()
-    """Names of its lists that have entries, expired ones included, in their order: rules ask no other list, so one that
-    has entries is always named.
-    """
+    """Its lists with entries, expired ones too: rules ask no other, so one with entries is always named."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from svc.kernel.access.credentials import ApiKey, KeyKind, is_key_id
+from svc.kernel.access.credentials import ApiKey, KeyKind
 from svc.kernel.access.tables import KEY_IDS, KEYS, ORGANIZATION_KEYS
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.table import Table
@@ -22,7 +22,7 @@ from svc.kernel.tenants.tables import (
     ORGANIZATIONS,
     SETTLEMENTS,
 )
-from svc.kernel.values.ids import DAY_MS, first_id, is_organization_id, made_at_ms
+from svc.kernel.values.ids import DAY_MS, first_id, is_id, made_at_ms
 
 KEYS_AT_ONCE = 32
 """Keys that are asked for together."""
@@ -45,9 +45,7 @@ def organization(snapshot: Snapshot, number: int) -> Organization:
 
 
 def organizations(snapshot: Snapshot) -> list[int]:
-    """Return the numbers of all organizations, oldest first, including removed ones and those whose row
-    cannot be read.
-    """
+    """Return the numbers of all organizations, oldest first, with removed and unreadable ones."""
     return [ORGANIZATIONS.key.unpack(raw)[0] for raw, _ in snapshot.unchecked(ORGANIZATIONS, b"")]
 
 
@@ -62,9 +60,7 @@ MAX_LOOKED_AT = 64
 
 
 def share_in_force(snapshot: Snapshot, store_share: float) -> float:
-    """Return the share of the store that an organization may use: the setting `store_share`, or all of it where no
-    other organization is in use.
-    """
+    """Return the organization's share of the store: `store_share`, or all of it where no other one is in use."""
     found = snapshot.scan_past_corruption(ORGANIZATIONS, (0,), (0xFFFFFFFF,))
     looked_at = [row for _, row in islice(found, MAX_LOOKED_AT)]
     in_use = sum(isinstance(row, CorruptionError) or row.removed_at_ms is None for row in looked_at)
@@ -74,7 +70,7 @@ def share_in_force(snapshot: Snapshot, store_share: float) -> float:
 
 def find_organization(snapshot: Snapshot, organization_id: str) -> Organization | None:
     """Return an organization by its public id, removed or not; `None` if there is none. Any text may be passed."""
-    number = snapshot.get(ORGANIZATION_IDS, organization_id) if is_organization_id(organization_id) else None
+    number = snapshot.get(ORGANIZATION_IDS, organization_id) if is_id("org_", organization_id) else None
     return None if number is None else organization(snapshot, number)
 
 
@@ -84,16 +80,12 @@ def all_organizations(snapshot: Snapshot) -> list[Organization]:
 
 
 def balance(snapshot: Snapshot, number: int) -> int:
-    """Return the sum of the organization's ledger in micro-dollars; it may be negative. Raises as
-    `known_balance` does.
-    """
+    """Return the sum of the ledger in micro-dollars, maybe negative. Raises as `known_balance` does."""
     return known_balance(snapshot.get(BALANCES, number))
 
 
 def known_balance(micros: int | None) -> int:
-    """Return the value of a row of `BALANCES`. Raises `CorruptionError` for `None`: every organization has
-    a balance.
-    """
+    """Return a value of `BALANCES`. Raises `CorruptionError` for `None`: every organization has a balance."""
     if micros is None:
         raise CorruptionError("the balance of an organization is missing")
     return micros
@@ -115,9 +107,7 @@ def newest_settlements(snapshot: Snapshot, number: int, limit: int) -> list[tupl
 
 
 def newest_credits(snapshot: Snapshot, number: int, from_day: int = 0) -> Iterator[tuple[int, LedgerEntry]]:
-    """Yield (UTC day since 1970 that it counts for, credit), newest first, down to those with ids of `from_day`; a
-    negative one was taken back. Charges are not read.
-    """
+    """Yield (UTC day since 1970 that it counts for, credit), newest first, taken-back ones too, from `from_day` on."""
     for _, raw_id in snapshot.scan_keys_reverse(CREDITS, (number, first_id(from_day * DAY_MS)), (number + 1,)):
         line = snapshot.get(LEDGER, number, raw_id)
         if line is not None:
@@ -149,10 +139,8 @@ def scan_keys(snapshot: Snapshot, number: int, after: ApiKey | None = None) -> I
 
 
 def find_key_by_id(snapshot: Snapshot, key_id: str) -> ApiKey | None:
-    """Return a key of any organization and kind, revoked or not, by its id; `None` if there is none. Raises
-    `CorruptionError` also if the index names a key that is missing.
-    """
-    digest = snapshot.get(KEY_IDS, key_id) if is_key_id(key_id) else None
+    """Return any key by its id, revoked or not; `None` if there is none. Raises `CorruptionError` for half a key."""
+    digest = snapshot.get(KEY_IDS, key_id) if is_id("key_", key_id) else None
     key = None if digest is None else snapshot.get(KEYS, digest)
     if digest is not None and key is None:
         raise CorruptionError(f"the key {key_id} is missing, but its row of {KEY_IDS.name} exists")
@@ -160,9 +148,7 @@ def find_key_by_id(snapshot: Snapshot, key_id: str) -> ApiKey | None:
 
 
 def find_key_of(snapshot: Snapshot, number: int, key_id: str, kinds: Sequence[KeyKind]) -> ApiKey | None:
-    """Return a key of the organization and of one of these kinds, revoked or not, by its id; `None` if there is none.
-    Raises as `find_key_by_id` does.
-    """
+    """Return a key of the organization and these kinds, revoked or not, as `find_key_by_id` does."""
     key = find_key_by_id(snapshot, key_id)
     return key if key is not None and key.organization == number and key.kind in kinds else None
 

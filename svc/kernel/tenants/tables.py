@@ -4,20 +4,8 @@ from __future__ import annotations
 
 from svc.kernel.limits.quotas import Holding
 from svc.kernel.store.schema.codec import Key, Opaque, Record, Signed
-from svc.kernel.store.schema.key_parts import (
-    DAY,
-    TEXT,
-    U32,
-    UUID_V7,
-)
-from svc.kernel.store.schema.table import (
-    FOR_EVER,
-    NOT_PERSONAL,
-    WITH_ORGANIZATION,
-    NotPersonal,
-    Table,
-    Until,
-)
+from svc.kernel.store.schema.key_parts import DAY, TEXT, U32, UUID_V7
+from svc.kernel.store.schema.table import FOR_EVER, NOT_PERSONAL, WITH_ORGANIZATION, NotPersonal, Table, Until
 from svc.kernel.tenants.billing import BillingChange, LedgerEntry, Settlement
 from svc.kernel.tenants.organization import Organization
 

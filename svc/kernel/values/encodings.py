@@ -31,9 +31,7 @@ def base64url(content: bytes) -> str:
 
 
 def from_base64(text: Any, most: int) -> bytes | None:
-    """Return at most `most` bytes (give or take two) of standard base64 with padding; `None` for any other
-    JSON value.
-    """
+    """Return at most `most` bytes (give or take two) of standard base64 with padding; `None` for all else."""
     if type(text) is not str or len(text) > (most + 2) // 3 * 4:
         return None
     try:
@@ -50,9 +48,7 @@ def seal(key: bytes, content: bytes, mac_bytes: int, context: bytes = b"") -> st
 
 
 def unseal(key: bytes, text: str, mac_bytes: int, context: bytes = b"") -> bytes | None:
-    """Return the content of a text that `seal` made with the same arguments; `None` for any other text, including
-    another encoding of the same bytes.
-    """
+    """Return what `seal` made a text of with the same arguments; `None` for any other text or encoding."""
     try:
         raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except ValueError:
@@ -93,9 +89,7 @@ def cursors_key(pepper: bytes) -> bytes:
 
 
 class Cursors(NamedTuple):
-    """The cursors of one list of one organization. They are bound to what the list shows: none of another list, of
-    another organization or of other filters is valid here.
-    """
+    """The cursors of one list of one organization with some filters: none of any other is valid here."""
 
     key: bytes
     """As of `cursors_key`."""

@@ -1,14 +1,14 @@
 """Errors that an operator can act on.
 
-What may live here: the class that the command line catches, the numbers of system errors that mean a full disk, and
-what to do about a system error. An error with another base is a fault of the program and ends a command with a
-traceback.
+What may live here: the class that the command line catches, the numbers of system errors that mean a full disk, what
+to do about a system error, and what an error code of the API means. An error with another base is a fault of the
+program and ends a command with a traceback.
 """
 
 from __future__ import annotations
 
 import errno
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
 NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Numbers of errors: a full disk, a quota that is used up, a file that may not be larger."""
@@ -46,3 +46,12 @@ class OperatorError(Exception):
 
 class DirectoryError(OperatorError):
     """The directory cannot be used; the message says what to do."""
+
+
+class ErrorCode(NamedTuple):
+    """What an error code of the API means. Features name theirs before anything is loaded (`refusals`)."""
+
+    status: int
+    """Of HTTP."""
+    message: str
+    """For the caller: what to do."""

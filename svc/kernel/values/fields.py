@@ -11,20 +11,11 @@ from typing import Annotated, Any, Literal, get_args
 from msgspec import Meta, Struct, inspect
 
 Environment = Literal["production", "staging", "development"]
-
-
 Platform = Literal["web", "android", "ios"]
 """Scoring profile (interface 2.3)."""
-
-
 State = Literal["enriched", "unavailable"]
-
-
 ENVIRONMENTS: tuple[Environment, ...] = get_args(Environment)
-
-
 PLATFORMS: tuple[Platform, ...] = get_args(Platform)
-
 
 A_TIME = "2026-01-05T10:00:00.000Z"
 A_REQUEST_ID = "019b8d2f-3c40-7a51-9d0e-6f1b2c3d4e5f"
@@ -32,6 +23,7 @@ AN_EVENT_ID = "019b8d2f-3c40-7f03-8a11-52d7c0e94b6a"
 A_KEY_ID = "key_4fzZ0aQbX7Lr2WmKc9Tn"
 A_LIST_ID = "lst_2Vn8Kd0sWq5Xb3Tz7LmP"
 A_MEMBER_ID = "mem_7Kp2Wc9TnX0aQbLr4fZz"
+A_REVIEW_ID = "rev_0qppzPLvL54VURDkQrfS"
 A_WEBHOOK_ID = "whk_9sD2kLm4Qp7Rt1VwXz5B"
 A_REPORT: dict[str, Any] = {
     "userAgent": "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0",
@@ -71,9 +63,7 @@ def bare(described: inspect.Type) -> inspect.Type:
 
 
 def open_to(*values: str) -> dict[str, list[str]]:
-    """Return the JSON Schema of an open enumeration in responses, to which later versions may add values (decisions
-    1.10).
-    """
+    """Return the JSON Schema of an enumeration that later versions may add to (decisions 1.10)."""
     return {"x-extensible-enum": [*values]}
 
 
@@ -84,6 +74,7 @@ def id_form(prefix: str) -> dict[str, str]:
 
 Time = Annotated[str, Meta(extra_json_schema=TIME_FORM)]
 Timestamp = Annotated[Time, Meta(examples=[A_TIME])]
+CreatedAt = Annotated[Timestamp, about("When it was made.")]
 RequestId = Annotated[str, about("UUIDv7 of the request; it sorts by time.", A_REQUEST_ID, form=UUID_FORM)]
 VisitorId = Annotated[
     str, about("Stable id of the visitor, within the organization.", "0qppzPLvL54VURDkQrfS", form=id_form(""))
@@ -104,13 +95,6 @@ Action = Annotated[str, about("What the visitor does, such as `sign_up`, `log_in
 
 SUSPECT_SCORE = about("Sum of the weights of the signals that fired. Absent or `null` when not scored.", 40)
 """Of a number, or of one that may be `null`."""
-
-
-A_REVIEW_ID = "rev_0qppzPLvL54VURDkQrfS"
-
-
-CreatedAt = Annotated[Timestamp, about("When it was made.")]
-
 
 # Each has an upper bound: a larger value would be accepted, and fail where it meets 64 bits or a date.
 Count = Annotated[int, Meta(ge=1, le=1_000_000_000)]
@@ -133,9 +117,7 @@ _PASSWORD = re.compile(r"//[^/?#@]*:[^/?#]*@|[?&](?:ssl)?password=", re.IGNORECA
 
 
 def url_problem(url: str) -> str | None:
-    """Return what to do about a store URL that contains a password, which must not be shown; `None` if it contains
-    none.
-    """
+    """Return what to do about a store URL with a password, which must not be shown; `None` without one."""
     if _PASSWORD.search(url) is None:
         return None
     return (

@@ -1,8 +1,8 @@
 """The error catalog: what the service refuses, with which status, and what it tells the caller to do.
 
 What may live here: the general codes, of `svc/kernel/data/refusals.toml`, where those of features are found, and the
-values that carry a refusal. An expected "no" is a value that functions return; what ends a command is an exception
-(`OperatorError`). Sources: interface 7 and decisions 1.
+values that carry a refusal, to the caller and to other processes. An expected "no" is a value that functions return;
+what ends a command is an exception (`OperatorError`). Sources: interface 7 and decisions 1.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ import msgspec
 from svc.kernel.access.credentials import ApiKey
 from svc.kernel.data import read_tables
 from svc.kernel.limits.ratelimit import Bound, Use
-from svc.kernel.values.error_codes import ErrorCode
+from svc.kernel.net.trace_context import TraceContext
+from svc.kernel.values.errors import ErrorCode
+from svc.kernel.values.fields import Environment
 
 Issue = Literal[
     "required", "unknown_field", "wrong_type", "malformed_json", "malformed_encoding", "out_of_range", "too_long",
@@ -88,17 +90,13 @@ _USES: dict[Use | None, str] = {
 
 
 def over_rate(reached: Bound, retry_after_s: int, use: Use | None = None) -> Refusal:
-    """Return `429 rate_limited` whose message says which limit was `reached`; `use` is `None` for identifications
-    (decisions 4).
-    """
+    """Return `429 rate_limited` for the limit that was `reached`; `use`: `None` = identifications (decisions 4)."""
     explanation = f"{_REACHED[reached]}{_USES[use]}. Wait for the seconds in Retry-After."
     return Refusal("rate_limited", retry_after_s=retry_after_s, explanation=explanation)
 
 
 def over_day(what: str, retry_after_s: int, reason: str = "") -> Refusal:
-    """Return `429 rate_limited` until midnight UTC; `what` names in the message what the organization has used up
-    today, `reason` is for the log.
-    """
+    """Return `429 rate_limited` until midnight UTC for `what`, which the message says; `reason` is for the log."""
     explanation = f"The organization has used up {what} (until midnight UTC). Wait for the seconds in Retry-After."
     return Refusal("rate_limited", retry_after_s=retry_after_s, reason=reason, explanation=explanation)
 
@@ -117,7 +115,31 @@ def over_share() -> Refusal:
 
 
 def invalid(field: str, issue: Issue, location: Location = "body") -> Refusal:
-    """Return `422 validation_error` with one detail: `field` as a path such as `sdk.version`, empty for the whole
-    (decisions 1.5).
-    """
+    """Return `422 validation_error` for one `field`, a path such as `sdk.version`, empty for the whole."""
     return Refusal("validation_error", (Detail(field, issue, location),))
+
+
+NOTIFIABLE = frozenset({401, 402, 413, 422, 429})
+"""Statuses of refusals that make an event, where the key was recognized."""
+
+
+class RefusedRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """One refused request of a recognized key, or the latest of `count` similar ones."""
+
+    organization: int
+    key_id: str
+    code: str
+    status: int
+    environment: Environment
+    request_id: bytes
+    occurred_at_ms: int
+    origin: str | None
+    ip_address: str | None
+    reason: str | None = None
+    count: int = 1
+    trace: TraceContext | None = None
+
+    @property
+    def name(self) -> str:
+        """`key_id/code`: the kind of refusal within the organization; refusals of one kind are counted together."""
+        return f"{self.key_id}/{self.code}"

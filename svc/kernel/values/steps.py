@@ -11,6 +11,4 @@ from typing import TypeVar
 R = TypeVar("R")
 
 Steps = Generator[None, None, R]
-"""Work that is no read: it yields about every half a millisecond, where others may have their turn, and returns its
-result.
-"""
+"""Work that is no read: it yields about every half a millisecond, for others, and returns its result."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 from operator import attrgetter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -49,9 +49,7 @@ def record_of(kind: type[B], *records: msgspec.Struct, **others: Any) -> B:
 
 
 def named(record: Any, *names: str) -> dict[str, Any]:
-    """Return fields and properties of a record by name; `created_at` is `created_at_ms` in RFC 3339, and
-    `None` stays.
-    """
+    """Return fields and properties by name; `created_at` is `created_at_ms` in RFC 3339, and `None` stays."""
 
     def read(name: str) -> Any:
         if hasattr(record, name):
@@ -72,30 +70,21 @@ def sent(value: T | UnsetType) -> T | None:
     return None if value is UNSET else value
 
 
-class _Planned(NamedTuple):
-    """A field of a body."""
-
-    name: str
-    shape: Callable[[Any], Any] | None
-    """How it is written; `None` = as it is."""
-    nothing: Any
-    """Its default."""
+_Read = Callable[[Any], tuple[Any, ...]]
+_Plan = tuple[tuple[str, Callable[[Any], Any] | None, Any], ...]
+"""(name, how it is written if not as it is, default) of fields of a body."""
 
 
 @cache
-def _plan(
-    body: type[msgspec.Struct], record: type[msgspec.Struct]
-) -> tuple[tuple[_Planned, ...], Callable[[Any], tuple[Any, ...]]]:
+def _plan(body: type[msgspec.Struct], record: type[msgspec.Struct]) -> tuple[_Plan, _Read]:
     """Return the fields of the body that the record has, and what reads them all."""
     known = _known(record)
     fields = [field for field in msgspec.structs.fields(body) if {field.name, f"{field.name}_ms"} & known]
-    names = [field.name if field.name in known else f"{field.name}_ms" for field in fields]
-    shapes = [None if field.name in known else timestamp for field in fields]
-    planned = tuple(_Planned(field.name, shape, field.default) for field, shape in zip(fields, shapes, strict=True))
-    return planned, _reader(names)
+    plan = tuple((field.name, None if field.name in known else timestamp, field.default) for field in fields)
+    return plan, _reader([name if shape is None else f"{name}_ms" for name, shape, _ in plan])
 
 
-def _reader(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
+def _reader(names: Sequence[str]) -> _Read:
     """Return what reads these fields of a record."""
     if len(names) > 1:
         return attrgetter(*names)
@@ -103,9 +92,7 @@ def _reader(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
 
 
 @cache
-def _shared(
-    kind: type[msgspec.Struct], record: type[msgspec.Struct]
-) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]:
+def _shared(kind: type[msgspec.Struct], record: type[msgspec.Struct]) -> tuple[tuple[str, ...], _Read]:
     """Return the fields of `kind` that the record has, and what reads them all."""
     known = _known(record)
     names = tuple(name for name in kind.__struct_fields__ if name in known)

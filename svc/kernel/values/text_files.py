@@ -34,9 +34,7 @@ def decode_text(content: bytes) -> str:
 
 
 def decode_toml(content: bytes) -> dict[str, Any]:
-    """Return the values of a whole TOML file, as `tomllib` gives them. Raises `NotTextError`, also if it is not
-    TOML.
-    """
+    """Return the values of a whole TOML file, as `tomllib` gives them. Raises `NotTextError`."""
     try:
         return tomllib.loads(decode_text(content))
     except tomllib.TOMLDecodeError as error:
@@ -172,9 +170,7 @@ def _records(text: str, separator: str) -> Iterator[_Record]:
 
 
 def _header(first: dict[str, _Record | None], form: Form) -> tuple[str | None, tuple[str, ...] | None]:
-    """Return the separator by which the first record is a header, and the columns; no separator if it is none. Raises
-    `CsvError` for one that is almost a header.
-    """
+    """Return (separator, columns) of a header, `None` if it is none. Raises `CsvError` for one that is almost one."""
     wrong: str | None = None
     for name, record in first.items():
         names = _names(record.cells if record else ())

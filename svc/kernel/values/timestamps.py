@@ -28,9 +28,7 @@ def _second(seconds: int) -> str:
 
 
 def unix_ms(at: datetime) -> int:
-    """Return the Unix milliseconds of a time with a time zone, rounded down; negative before 1970. Raises `TypeError`
-    for a time without a zone.
-    """
+    """Return Unix milliseconds, rounded down, negative before 1970. Raises `TypeError` for a time without a zone."""
     return (at - _EPOCH) // _MILLISECOND
 
 
@@ -45,9 +43,7 @@ def utc(at_ms: int) -> datetime:
 
 
 def read_timestamp(text: str) -> int | None:
-    """Return the Unix milliseconds of an RFC 3339 text with any offset, rounded up so that whatever is before it stays
-    before; `None` for other text.
-    """
+    """Return the Unix milliseconds of an RFC 3339 text, rounded up, so as to be after what is before; else `None`."""
     found = _TIMESTAMP.fullmatch(text)
     if found is None:
         return None

@@ -26,9 +26,7 @@ LEAD_MS = HOUR_MS
 
 
 class ClockMemory(Protocol):
-    """Two numbers, which workers share: the time at which the monotonic clock was zero, as it is believed now, and the
-    last write, both in Unix ms; 0 = not known yet.
-    """
+    """What workers share, in Unix ms, 0 = unknown: when the monotonic clock was zero, as believed; the last write."""
 
     def __getitem__(self, index: int, /) -> float: ...
 
@@ -52,9 +50,7 @@ class ServiceClock:
         written_ms: int | None = None,
         commits: Callable[[], int] = lambda: 0,
     ) -> None:
-        """Start from `written_ms`, when a correct clock last wrote to the store. `commits` returns how many commits
-        this process has made.
-        """
+        """`written_ms`: when a correct clock last wrote to the store. `commits()`: those of this process."""
         self._wall_ms, self._elapsed_s, self._commits = wall_ms, elapsed_s, commits
         self._memory: ClockMemory = [0.0, 0.0] if memory is None else memory
         self._given_ms = wall_ms()
@@ -139,9 +135,7 @@ class ClockWatch:
 
 
 def seconds_behind(now_ms: int, last_write_ms: int | None) -> float:
-    """Return the seconds by which the clock is too far behind the last write to the store for a start; 0 if it is not,
-    or nothing was ever written.
-    """
+    """Return the seconds by which the clock is too far behind the last write to start; 0 if it is not."""
     if last_write_ms is None or now_ms >= last_write_ms - BEHIND_MS:
         return 0.0
     return (last_write_ms - now_ms) / 1000
@@ -161,12 +155,9 @@ STEP_MS = 1_000
 
 
 class SteadyClock:
-    """A clock in Unix milliseconds that is never set back (decisions 17.1).
-
-    It shows the wall clock's time; after the wall clock was set back, it continues from its own time at the rate of the
-    monotonic clock, so that nothing is delayed. It follows a wall clock that jumps ahead, since what is stored by that
-    time is due then. Times that are scheduled by this clock and stored may be ahead of the wall clock as long as the
-    process lives.
+    """A clock in Unix milliseconds that is never set back (decisions 17.1). Where the wall clock is, it goes on at the
+    rate of the monotonic clock, so that nothing is delayed. It follows a jump ahead, since what is stored by that time
+    is due then. Its times may be ahead of the wall clock as long as the process lives.
     """
 
     def __init__(self, world: World) -> None:

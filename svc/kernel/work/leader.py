@@ -16,8 +16,7 @@ import trio
 log = structlog.get_logger()
 
 LEADER: Final = "keeper"
-"""In the names of the leader's lease, channel, socket and lock file. Nodes of earlier releases, which may serve the
-same database, use it too."""
+"""In names of the leader's lease, channel, socket and lock file, as in nodes of earlier releases beside this one."""
 INTERVAL_S = 0.25
 """Time between two attempts to acquire the leadership: after a death there is no leader for at most this long."""
 
@@ -38,9 +37,7 @@ ONLY_PROCESS = Leadership(lambda: True)
 async def run(
     leadership: Leadership, stand_by: Callable[[], Awaitable[None]], keep: Callable[[], Awaitable[None]]
 ) -> None:
-    """Run `keep` while this process has the leadership and `stand_by` while it does not, until cancelled. Try to
-    acquire it now and every `INTERVAL_S`.
-    """
+    """Run `keep` while this process leads, else `stand_by` and an attempt every `INTERVAL_S`, until cancelled."""
     while True:
         if not leadership.acquire():
             async with trio.open_nursery() as waiting:

@@ -85,9 +85,7 @@ class Mailbox(Generic[M]):
         return self.accepted - self._turns.items
 
     def offer(self, message: M) -> None:
-        """Add a message without waiting. Raises `OverloadedError` if the mailbox is full or closed, or the owner has
-        used up `owner_capacity`.
-        """
+        """Add a message now. Raises `OverloadedError` if the box is full, for this owner alone too, or closed."""
         owner = self._owner(message)
         is_full = self._turns.items >= self._capacity or self._turns.waiting(owner) >= self._owner_capacity
         if self._is_closed or is_full:
@@ -96,9 +94,7 @@ class Mailbox(Generic[M]):
         self._add(owner, (trio.current_time(), message))
 
     async def put(self, message: M) -> None:
-        """Add a message, waiting while the mailbox is full; `owner_capacity` does not apply. Raises
-        `trio.ClosedResourceError` if the mailbox is closed, even while waiting.
-        """
+        """Add a message, waiting while the box is full. Raises `trio.ClosedResourceError` if it is or gets closed."""
         handed_over_at = trio.current_time()
         while self._turns.items >= self._capacity and not self._is_closed:
             await self._writers.park()
@@ -131,9 +127,7 @@ class Mailbox(Generic[M]):
         return taken
 
     def close(self) -> None:
-        """Accept no more messages; those in the mailbox are still read. Wake every task that waits in `put`
-        or `batch`.
-        """
+        """Accept no more messages; those that are here are still read. Wakes who waits in `put` or `batch`."""
         self._is_closed = True
         self._reader.unpark_all()
         self._writers.unpark_all()

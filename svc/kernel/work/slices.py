@@ -117,9 +117,7 @@ async def found_behind(
 
 
 async def in_turns(slices: AsyncGenerator[list[R]], held: Held) -> AsyncGenerator[list[R]]:
-    """Yield what a long read yields: `held()` is entered for each slice and the rest behind the one before, and not
-    while somebody takes it, who may be slow.
-    """
+    """Yield what a long read does. `held()` is entered for its slices and rests, not for whoever takes them."""
     async with aclosing(slices):
         while True:
             async with held():
@@ -184,9 +182,7 @@ async def carried_out(world: World, steps: Steps[R], held: Held) -> R:
 
 
 async def _paused(world: World, spent_s: float) -> float:
-    """Let others go on: where a slice is over and others work, for as long as it took, up to twice the length that it
-    should have. Return what is spent of the next one.
-    """
+    """Let others work: behind a slice as long as it took, twice `SLICE_S` at most. Return what the next has spent."""
     began_s = world.worked_s()
     await trio.lowlevel.checkpoint()
     if spent_s < SLICE_S:

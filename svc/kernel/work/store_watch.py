@@ -133,9 +133,7 @@ class StoreWatch:
         return self._pulse.silences_s(self._store.elapsed_s())
 
     async def run(self) -> None:
-        """Send a heartbeat every `INTERVAL_S` until cancelled, and log each change of the state once, and the end of an
-        outage.
-        """
+        """Send a heartbeat every `INTERVAL_S` until cancelled; log changes of the state and ends of outages once."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._probe)
             nursery.start_soon(self._rehearse)
@@ -159,7 +157,7 @@ class StoreWatch:
             log.critical("the store's file is lost: nothing is stored", because=self._store.lost(), next_step=step)
         elif state == "stalled":
             age_s = round(self.oldest_commit_s(), 1)
-            because = self._store.why_stalled()
+            because = self._store.engine.why_stalled()
             log.critical("the store is stalled: a commit has not finished", seconds=age_s, because=because)
         elif state == "failing":
             health = self._store.health
@@ -173,9 +171,7 @@ class StoreWatch:
             log.info("the store commits again")
 
     async def look_at_clock(self) -> None:
-        """Note when the last write was, though nobody asks for the time; and whether an operator has confirmed a clock
-        that is not believed.
-        """
+        """Note the time though nobody asks for it, and whether an operator confirmed a clock that is in doubt."""
         self._clock.now_ms()
         if not self._clock.is_doubted():
             self._confirmation = None
@@ -233,7 +229,7 @@ async def maintain(store: Store, now_ms: Callable[[], int]) -> None:
     """
     while True:
         await trio.sleep(MAINTENANCE_INTERVAL_S)
-        freed = store.reader_check()
+        freed = store.engine.clear_stale_readers()
         if freed:
             log.info("cleared stale readers", slots=freed)
         await _log_follower(store, now_ms())
@@ -257,9 +253,7 @@ LAG_INTERVAL_S = 0.1
 
 
 class EventLoopLag:
-    """Measures every `LAG_INTERVAL_S` how late the event loop wakes a task that is due: whatever delays that task has
-    delayed all others.
-    """
+    """Measures how late the event loop wakes a task that is due, as all others beside it."""
 
     def __init__(self) -> None:
         self._lag_s = Histogram(WAIT_S)

@@ -35,11 +35,9 @@ async def supervise(
     restarts: Counter[str] | None = None,
     corrupt: CorruptRows | None = None,
 ) -> None:
-    """Run an actor to its end; restart it after a failure, at most three times a minute. The fourth failure is raised.
-
-    Two causes are not counted as failures of the actor: while the store is unavailable it is restarted every `PAUSE_S`
-    seconds, and after a corrupt row, which would fail every new process too, after `CORRUPT_S`. `restarts` counts the
-    restarts by `name`.
+    """Run an actor to its end; restart it after a failure, counted in `restarts`, three times a minute. The fourth is
+    raised. Not counted as failures: while the store is unavailable it is restarted every `PAUSE_S`, and after a corrupt
+    row, which would fail every new process too, after `CORRUPT_S`.
     """
     failures: list[float] = []
     said_s = float("-inf")

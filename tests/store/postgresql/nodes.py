@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, closing
 from typing import Protocol
 
+import pytest
 import trio
 
 from svc.kernel.store.postgresql.cluster.leases import Lease
 from svc.kernel.store.postgresql.cluster.nodes import Connect, Node
 from svc.kernel.store.postgresql.cluster.notices import Notices
+from svc.kernel.store.postgresql.connection.errors import SqlError
 from svc.kernel.store.postgresql.connection.url import StoreUrl
-from svc.kernel.store.postgresql.connection.wire import Statement, Timeouts, Wire
-from svc.kernel.store.postgresql.statements import CREATE_SCHEMA
+from svc.kernel.store.postgresql.connection.wire import Result, Statement, Timeouts, Wire
+from svc.kernel.store.postgresql.statements import COMMIT, CREATE_SCHEMA
 
 TERM_S = 0.6
 
@@ -61,3 +63,15 @@ async def running(*listeners: Listener) -> AsyncGenerator[None]:
         await until(lambda: all(each.notices.statistics().listening for each in listeners))
         yield
         nursery.cancel_scope.cancel()
+
+
+def fill_disk(patch: pytest.MonkeyPatch) -> None:
+    """From now on no commit of this process finds space."""
+    exchange = Wire.exchange
+
+    async def full(wire: Wire, sent: Sequence[Statement]) -> list[Result]:
+        if sent[-1].sql == COMMIT:
+            raise SqlError("53100", "could not extend file: No space left on device")
+        return await exchange(wire, sent)
+
+    patch.setattr(Wire, "exchange", full)

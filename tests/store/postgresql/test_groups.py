@@ -32,7 +32,7 @@ from svc.kernel.tenants.billing import LedgerEntry
 from svc.kernel.tenants.jobs import enter
 from svc.kernel.tenants.tables import BALANCES, HOLDINGS, LEDGER
 from svc.world import World
-from tests.store.postgresql.nodes import until
+from tests.store.postgresql.nodes import fill_disk, until
 from tests.support.postgresql import MISSING, Cluster, programs
 from tests.support.writes import give_balances, writes
 
@@ -563,16 +563,9 @@ async def test_conflicts_are_retried_a_limited_number_of_times(
 async def test_a_full_disk_is_reported_and_nothing_is_written(
     cluster: Cluster, made: str, monkeypatch: pytest.MonkeyPatch
 ):
-    exchange = Wire.exchange
-
-    async def full(wire: Wire, sent: Sequence[Statement]) -> list[Result]:
-        if sent[-1].sql == COMMIT:
-            raise SqlError("53100", "could not extend file: No space left on device")
-        return await exchange(wire, sent)
-
     async with node(cluster, made) as store:
         with monkeypatch.context() as patched:
-            patched.setattr(Wire, "exchange", full)
+            fill_disk(patched)
             with pytest.raises(StoreFullError):
                 await store.write(writes([partial(add, 1, 1)], organizations=[1]))
             assert store.is_full

@@ -15,6 +15,7 @@ from svc.features.webhooks.records import Attempt
 from svc.features.webhooks.tables import ATTEMPTS, DUE
 from svc.kernel.access.credentials import new_key
 from svc.kernel.access.tables import KEYS, ORGANIZATION_KEYS
+from svc.kernel.store.engine import StoreFullError
 from svc.kernel.store.group import LeaseLostError
 from svc.kernel.store.opening import open_store
 from svc.kernel.store.postgresql.cluster.leases import Lease
@@ -28,7 +29,7 @@ from svc.kernel.tenants.queries import keys_of
 from svc.kernel.values.ids import first_id
 from svc.kernel.values.partitions import EndpointKey
 from svc.world import World
-from tests.store.postgresql.nodes import leader_lease, node
+from tests.store.postgresql.nodes import fill_disk, leader_lease, node
 from tests.support.postgresql import Cluster
 from tests.support.writes import writes
 
@@ -81,7 +82,26 @@ async def test_the_lease_holder_writes_and_is_counted_with_the_store(url: StoreU
     async with store_at(url) as store:
         assert await store.kept_by(lease).write(writes([count_up])) == [1]
         assert await store.write(writes([count_up])) == [2]
-        assert store.statistics().commits == 2
+        assert (store.commits, store.statistics().commits) == (2, 2)
+    one.close()
+
+
+async def test_a_full_disk_that_the_lease_holder_meets_is_that_of_the_store(
+    url: StoreUrl, monkeypatch: pytest.MonkeyPatch
+):
+    lease = leader_lease("a", term_s=30)
+    one = node(url, "a", lease)
+    await one.beat()
+    async with store_at(url) as store:
+        kept = store.kept_by(lease)
+        with monkeypatch.context() as patched:
+            fill_disk(patched)
+            with pytest.raises(StoreFullError):
+                await kept.write(writes([count_up]))
+        assert store.is_full
+        assert store.needs_rehearsal
+        assert await kept.write(writes([count_up])) == [1]
+        assert not store.is_full
     one.close()
 
 

@@ -11,7 +11,7 @@ from svc.features.webhooks.tables import REFUSALS
 from svc.kernel.net.trace_context import TraceContext
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.values.partitions import EndpointKey
-from svc.kernel.values.refused_requests import RefusedRequest
+from svc.kernel.values.refusals import RefusedRequest
 
 
 class Notified(NamedTuple):

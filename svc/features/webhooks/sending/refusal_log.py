@@ -25,7 +25,7 @@ from svc.kernel.store.group import Write
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.store import Store, StoreFullError
 from svc.kernel.values.partitions import Wake
-from svc.kernel.values.refused_requests import RefusedRequest
+from svc.kernel.values.refusals import RefusedRequest
 from svc.kernel.work.store_watch import CorruptRows
 from svc.world import World
 

@@ -11,7 +11,7 @@ import fcntl
 import os
 import shutil
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile, gettempdir
 
@@ -30,9 +30,7 @@ def sync(path: Path) -> None:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a new file with mode 0600 and fsync it; its name is durable when its folder is synced. Raises
-    `FileExistsError` if there is one, and other `OSError`s.
-    """
+    """Write and fsync a new file with mode 0600, but not its name in its folder. Raises `OSError`."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
@@ -41,17 +39,13 @@ def write(path: Path, content: bytes) -> None:
 
 
 def rename(partial: Path, path: Path) -> None:
-    """Rename a durable file, replacing the file with the new name; the new name is durable on return. Both must be on
-    one file system. Raises `OSError`.
-    """
+    """Rename a durable file, durably, over the one of that name on the same file system. Raises `OSError`."""
     partial.replace(path)
     sync(path.parent)
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Write a file with mode 0600 in place of the present one: after a crash it has the old or the new content. Raises
-    `OSError`.
-    """
+    """Write a file with mode 0600: after a crash it has the old or the new content. Raises `OSError`."""
     partial = path.with_name(path.name + ".partial")
     partial.unlink(missing_ok=True)
     write(partial, content)
@@ -59,9 +53,7 @@ def replace(path: Path, content: bytes) -> None:
 
 
 def refused(folder: Path) -> OSError | None:
-    """Return why no file can be written in a folder, or `None`: one is, and is gone afterwards. A full disk is no
-    reason.
-    """
+    """Return why no file can be written in a folder, or `None`: one is tried. A full disk is no reason."""
     try:
         with TemporaryFile(dir=folder) as file:
             file.write(bytes(4096))
@@ -72,9 +64,7 @@ def refused(folder: Path) -> OSError | None:
 
 
 def temporary_folder() -> str:
-    """Return the folder for temporary files. Raises `DirectoryError` if none can be written, as where a root
-    file system is read-only.
-    """
+    """Return the folder for temporary files. Raises `DirectoryError` if none can be written."""
     try:
         return gettempdir()
     except FileNotFoundError as error:
@@ -86,9 +76,7 @@ BLOCK_BYTES = 4 << 20
 
 @contextmanager
 def reporting(what_failed: str, path: Path) -> Generator[None]:
-    """Raise `DirectoryError` for an `OSError` of the `with` block, with `what_failed`, the file that the error names or
-    else `path`, the cause, and what to do.
-    """
+    """Raise `DirectoryError` for an `OSError` of the block, about the file that it names, else `path`."""
     try:
         yield
     except OSError as error:
@@ -104,10 +92,7 @@ def make_folder(path: Path) -> None:
 
 
 def require_space(needed: int, folder: Path, copy: str, next_step: str) -> None:
-    """Raise `DirectoryError` if the disk of `folder` has less than `needed` free bytes; the message says that `copy`
-    needs them, and the `next_step`. `needed` is the size of all pages, since the number of free pages is unknown before
-    the copy is made.
-    """
+    """Raise `DirectoryError`, with the `next_step`, if the disk of `folder` has not the bytes that `copy` may need."""
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise DirectoryError(
@@ -137,9 +122,7 @@ def copy(source: Path, target: Path | None, note: Callable[[int], None]) -> str:
 
 
 def write_all(descriptor: int, block: bytes) -> None:
-    """Write every byte, in as many system calls as it takes. Raises `OSError`, and then a part may have been
-    written.
-    """
+    """Write every byte, in as many calls as it takes. Raises `OSError`; then a part may have been written."""
     view = memoryview(block)
     while view:
         view = view[os.write(descriptor, view) :]
@@ -186,11 +169,8 @@ def locked(path: Path) -> Generator[Lock]:
         if error.errno == errno.ELOOP:
             raise DirectoryError(f"{path} is a symbolic link, and a lock file must not be one: remove it") from error
         raise DirectoryError(explained("cannot write", path, error)) from error
-    lock = Lock(descriptor)
-    try:
+    with closing(Lock(descriptor)) as lock:
         yield lock
-    finally:
-        lock.close()
 
 
 @contextmanager
@@ -200,17 +180,13 @@ def locked_folder(path: Path) -> Generator[Lock]:
         lock = Lock(os.open(path, os.O_RDONLY))
     except OSError as error:
         raise DirectoryError(explained("cannot use", path, error)) from error
-    try:
+    with closing(lock):
         yield lock
-    finally:
-        lock.close()
 
 
 @contextmanager
 def exclusive(path: Path, otherwise: str) -> Generator[None]:
-    """Hold a lock file for the block. Raises `DirectoryError`, with the text `otherwise`, while another process holds
-    it.
-    """
+    """Hold a lock file for the block. Raises `DirectoryError(otherwise)` while another process holds it."""
     with locked(path) as lock:
         if not lock.acquire():
             raise DirectoryError(otherwise)

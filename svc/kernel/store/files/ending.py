@@ -17,9 +17,7 @@ def ending_signals() -> list[signal.Signals]:
 
 @contextmanager
 def ended_by_signals() -> Generator[None]:
-    """End a `with` block at SIGTERM and SIGHUP by an exception, as Ctrl-C does, so that it removes its temporary files.
-    The signal takes its usual effect behind the block.
-    """
+    """End a `with` block at SIGTERM and SIGHUP by an exception, so that it cleans up; then the signal takes effect."""
     received: list[int] = []
 
     def end(number: int, frame: FrameType | None) -> None:

@@ -49,11 +49,9 @@ def sole_process(
     on_wait: Callable[[str], None] | None = None,
     pause: Callable[[float], None] = pause,
 ) -> Generator[None]:
-    """Hold the lock of an existing data directory for this command (`svc serve`), for a `with` block. `reason`: tells
-    an operator who is refused what would go wrong if two commands ran. Wait at most `wait_s` seconds for a predecessor
-    that is still draining; `on_wait` is called once with its name.
-
-    Raises `DirectoryInUseError`, which names the holder, and `DirectoryError` if the lock file cannot be written.
+    """Hold the lock of an existing data directory for this command, for a `with` block. `reason` tells an operator who
+    is refused what would go wrong. Wait at most `wait_s` seconds for a predecessor that is still draining; `on_wait` is
+    called once with its name. Raises `DirectoryInUseError`, which names the holder, and `DirectoryError`.
     """
     path = directory / NAME
     holder = Holder(command, os.getpid(), socket.gethostname(), now_ms())
@@ -63,7 +61,10 @@ def sole_process(
             if lock.acquire():
                 break
             if poll == polls:
-                raise DirectoryInUseError(_refusal(directory, lock.content(), reason))
+                other = _named(lock.content())
+                raise DirectoryInUseError(
+                    f"{directory} is in use by {other}: stop that first, or name another --data; {reason}"
+                )
             if poll == 0 and on_wait is not None:
                 on_wait(_named(lock.content()))
             pause(POLL_INTERVAL_S)
@@ -76,9 +77,7 @@ def sole_process(
 
 
 def holder_of(directory: Path) -> str | None:
-    """Return a description of the process that holds the lock of a data directory now; `None` if there is none. Raises
-    `DirectoryError` if the lock file cannot be opened.
-    """
+    """Return who holds the lock of a data directory now, `None` if nobody does. Raises `DirectoryError`."""
     content = _content_of_holder(directory)
     return None if content is None else _named(content)
 
@@ -96,10 +95,6 @@ def _content_of_holder(directory: Path) -> bytes | None:
         return None
     with durable_files.locked(path) as lock:
         return None if lock.acquire() else lock.content()
-
-
-def _refusal(directory: Path, content: bytes, reason: str) -> str:
-    return f"{directory} is in use by {_named(content)}: stop that first, or name another --data; {reason}"
 
 
 def _named(content: bytes) -> str:

@@ -18,6 +18,7 @@ from svc.kernel.store.engine import (
     OUTSIDE,
     CheckDepth,
     CheckRow,
+    Engine,
     EngineError,
     MissingTableError,
     Space,
@@ -74,10 +75,8 @@ def _believe(table: str, key: bytes, value: bytes) -> None:
     """Accept a row of a table without checksums."""
 
 
-class LmdbEngine:
-    """An open LMDB environment. Implements `svc.kernel.store.engine.Engine`, where the methods are described; those
-    after `close` are specific to LMDB.
-    """
+class LmdbEngine(Engine):
+    """An open LMDB environment. The methods are described in `Engine`, but for those that only LMDB has."""
 
     def __init__(self, environment: lmdb.Environment, check_row: CheckRow = _believe) -> None:
         self.environment = environment
@@ -106,10 +105,9 @@ class LmdbEngine:
         durable: bool = True,
         check_row: CheckRow = _believe,
     ) -> LmdbEngine:
-        """Open or create the environment in a directory, made with mode 0700 where there is none.
-
-        Stale reader slots are freed and the last commit is checked. `durable=False` leaves out the fsync of each
-        commit: for stores that are thrown away. Raises `EngineError` and `codec.CorruptionError`.
+        """Open or create the environment in a directory, made with mode 0700. Stale reader slots are freed and the last
+        commit is checked. `durable=False`: without fsync, for stores that are thrown away. Raises `EngineError` and
+        `codec.CorruptionError`.
         """
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         engine = cls(open_writable(directory, map_bytes=map_bytes, durable=durable), check_row)
@@ -123,9 +121,8 @@ class LmdbEngine:
 
     @classmethod
     def open_read_only(cls, path: Path, /, *, live: bool, check_row: CheckRow = _believe) -> LmdbEngine:
-        """Open an existing environment: a directory that others may write to if it is `live`, or else one file.
-
-        Nothing is created or locked, so that looking at a store cannot change it. Raises `EngineError`.
+        """Open a directory that others may write to if it is `live`, or else one file. Nothing is created or locked, so
+        that looking at a store cannot change it. Raises `EngineError`.
         """
         return cls(open_read_only(path, live=live), check_row)
 
@@ -139,9 +136,7 @@ class LmdbEngine:
         return {name.decode(errors="surrogateescape") for name in names}
 
     def open_tables(self, names: Iterable[str], /, *, create: bool = False) -> None:
-        """See `Engine.open_tables`. Creates all in one commit, so that a crash leaves all or none. Raises
-        `EngineError`, and with `create` `StoreFullError`.
-        """
+        """See `Engine.open_tables`. Creates all in one commit or none. Raises `EngineError` and `StoreFullError`."""
         raw_names = {name: name.encode(errors="surrogateescape") for name in names}
         try:
             if create:
@@ -217,9 +212,7 @@ class LmdbEngine:
         )
 
     def capacity_bytes(self) -> int:
-        """Return the size of the map, or that of the disk if it is smaller; other files on the disk are not
-        subtracted.
-        """
+        """Return the size of the map or, if that is smaller, of the disk, with what else is on it."""
         disk = disk_of(self.environment)
         return min(self.environment.info()["map_size"], disk.f_blocks * disk.f_frsize)
 
@@ -233,9 +226,7 @@ class LmdbEngine:
         check_pages(self.environment, depth, steps)
 
     def clear_stale_readers(self) -> int:
-        """See `Engine.clear_stale_readers`. A slot of a process that is alive is never freed, however old its
-        snapshot.
-        """
+        """See `Engine.clear_stale_readers`. A slot of a living process is never freed."""
         return self.environment.reader_check()
 
     def close(self) -> None:
@@ -246,16 +237,11 @@ class LmdbEngine:
             self._descriptor = -1
 
     def check_file(self) -> None:
-        """Check the meta pages, by which LMDB finds everything else, before it is asked to read on. Raises
-        `CorruptionError`.
-        """
-        path = Path(self.environment.path())
-        check_meta_pages(path / FILE if path.is_dir() else path)
+        """Check the meta pages, by which LMDB finds everything else. Raises `CorruptionError`."""
+        check_meta_pages(self._file)
 
     def lost(self) -> str | None:
-        """See `Engine.lost`: a few system calls. Threads may ask at the same time as the file grows: what each compares
-        with was the size, and the commit, before it looked.
-        """
+        """See `Engine.lost`. Threads may ask while the file grows: each compares with the size and commit of before."""
         size, commit = self._size, self._commit
         try:
             found = self._file.stat()

@@ -25,10 +25,7 @@ _LOCK_BYTES = 8192
 
 
 def open_writable(directory: Path, *, map_bytes: int, durable: bool) -> lmdb.Environment:
-    """Return the environment in a directory, created with mode 0600 where there is none.
-
-    `durable=False` leaves out the fsync of each commit. Raises `EngineError` and `codec.CorruptionError`.
-    """
+    """Return a directory's environment; `durable`: fsync each commit. Raises `EngineError` and `CorruptionError`."""
     if (directory / FILE).exists():
         check_meta_pages(directory / FILE)
     _reserve_lock_file(directory)
@@ -129,8 +126,7 @@ def write_failure(environment: lmdb.Environment, error: lmdb.Error) -> EngineErr
 
 RESERVE_SHARE = 4
 RESERVE_MOST_BYTES = 64 << 20
-"""A quarter of the map or of the disk, and at most so much, is kept for deletes: about ten times what the largest batch
-changes."""
+"""A quarter of map or disk, at most so much, is kept for deletes: ten times what the largest batch changes."""
 
 NEAR_SHARE = 64
 """The store counts as full while less than one part in `NEAR_SHARE` of the reserve is left above it: what is large is
@@ -192,25 +188,19 @@ class FreeSpace:
 
 
 def disk_of(environment: lmdb.Environment) -> os.statvfs_result:
-    """Return the sizes of the disk of an environment, also where its directory was removed under the service. Raises
-    `OSError`.
-    """
+    """Return the sizes of the disk, also where the directory was removed. Raises `OSError`."""
     path = Path(environment.path())
     return os.statvfs(next(each for each in (path, *path.absolute().parents) if each.exists()))
 
 
 def pages_in_use(environment: lmdb.Environment, transaction: Any, tables: Collection[Any]) -> int:
-    """Return pages of these tables and of the list of tables; those of the list of free pages are not in it, since
-    LMDB does not report them.
-    """
+    """Return the pages of these tables and of their list; LMDB reports none of the list of free pages."""
     stats = [environment.stat(), *map(transaction.stat, tables)]
     return 2 + sum(stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"] for stat in stats)
 
 
 def may_grow(environment: lmdb.Environment) -> bool:
-    """Return whether the disk gives the file another page. Finds out by taking it: a page behind the last one changes
-    nothing.
-    """
+    """Return whether the disk gives the file a page, by taking one: a page behind the last changes nothing."""
     with (Path(environment.path()) / "data.mdb").open("r+b") as file:
         try:
             os.posix_fallocate(file.fileno(), os.fstat(file.fileno()).st_size, environment.stat()["psize"])

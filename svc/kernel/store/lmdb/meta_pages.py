@@ -22,8 +22,7 @@ _MAGIC = 0xBEEFC0DE
 _META = struct.Struct("=16xIIQQI92xQQ")
 """Magic number, version, address, size of the map, size of a page, last page, number of the commit."""
 PAUSES_S = (0.0, 0.001, 0.01, 0.1, 0.5)
-"""Between readings of a page that another process may be writing at that moment: a system call of a hundred bytes, but
-its process may lose the processor in it."""
+"""Between readings of a page in whose writing, a system call, another process may have lost the processor."""
 
 
 class _Meta(NamedTuple):

@@ -252,7 +252,7 @@ class _PageCheck:
         low, high, _, key_bytes = _NODE.unpack_from(page, at)
         (number,) = _NUMBER.unpack_from(page, at + _NODE.size + key_bytes)
         size = low | high << 16
-        needed = self._pages_of(size)
+        needed = (_HEADER.size + size - 1) // self._page_bytes + 1
         self._take(number, needed, name)
         content = self._page(number, needed)
         itself, _, flags, pages = _OVERFLOW_HEADER.unpack_from(content)
@@ -261,9 +261,6 @@ class _PageCheck:
         if pages > needed:
             self._take(number + needed, pages - needed, name)
         return content[_HEADER.size : _HEADER.size + size], pages
-
-    def _pages_of(self, size: int) -> int:
-        return (_HEADER.size + size - 1) // self._page_bytes + 1
 
     def _children(self, number: int, name: str) -> list[int]:
         page = self._page(number, 1)

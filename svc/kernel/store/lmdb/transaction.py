@@ -7,13 +7,13 @@ places: a corrupt key leads astray only searches that end beside it. So a range 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Never, TypeVar
 
 import lmdb
 
-from svc.kernel.store.engine import CheckRow, EngineError, KeyRange, Reader
+from svc.kernel.store.engine import CheckRow, EngineError, KeyRange, Reader, Writer
 from svc.kernel.store.lmdb.environment import write_failure
 from svc.kernel.store.schema.codec import CorruptionError, CorruptPageError
 
@@ -36,10 +36,8 @@ class _Ended:
 _ENDED = _Ended()
 
 
-class LmdbReader:
-    """An LMDB read transaction. Implements `Reader`, where the methods are described; it takes about a microsecond to
-    begin.
-    """
+class LmdbReader(Reader):
+    """An LMDB read transaction; it takes about a microsecond to begin. The methods are described in `Reader`."""
 
     __slots__ = ("_check_row", "_handle", "_tables")
 
@@ -47,8 +45,6 @@ class LmdbReader:
         self._handle = handle
         self._tables = tables
         self._check_row = check_row
-
-    is_missing = False
 
     @property
     def commit(self) -> int:
@@ -136,9 +132,7 @@ class LmdbReader:
         return True
 
     def _checked_before(self, asked: KeyRange, cursor: Any, *, found: bool) -> bytes:
-        """Return the last key before a range, or b"" if there is none. If `found`, the cursor is at the first key from
-        there on, and stays there. Raises `CorruptionError`.
-        """
+        """Return the last key before a range, or b"". If `found`, the cursor stays at the first key from there on."""
         table, key = asked.table, asked.first
         if found:
             following = cursor.key()
@@ -174,10 +168,6 @@ class LmdbReader:
         except lmdb.Error as error:
             raise _read_failure(error) from error
 
-    def evaluate(self, read: Callable[[Reader], T], /) -> T:
-        """See `Reader.evaluate`: it runs once."""
-        return read(self)
-
     def close(self) -> None:
         """End the transaction; its pages may be used again. Values that were read stay valid, they are copies.
 
@@ -202,7 +192,7 @@ def _with_one_bit_flipped(key: bytes) -> Iterator[bytes]:
             yield key[:index] + bytes([key[index] ^ 1 << bit]) + key[index + 1 :]
 
 
-class LmdbWriter(LmdbReader):
+class LmdbWriter(LmdbReader, Writer):
     """The write transaction. py-lmdb ties it to the thread that began it, and says nothing when that is broken."""
 
     __slots__ = ("_environment",)
@@ -222,9 +212,7 @@ class LmdbWriter(LmdbReader):
         return _read_failure(error) if isinstance(error, _CORRUPT_PAGE) else write_failure(self._environment, error)
 
     def put(self, table: str, key: bytes, value: bytes, /) -> None:
-        """See `Writer.put`. Raises `StoreFullError` when the map or the disk is full, `CorruptPageError` for a corrupt
-        page, `EngineError` for all else.
-        """
+        """See `Writer.put`. Raises `CorruptPageError` as well."""
         try:
             self._handle.put(key, value, db=self._tables[table])
         except lmdb.Error as error:
@@ -249,11 +237,6 @@ class LmdbWriter(LmdbReader):
             return self._handle.delete(key, db=self._tables[table])
         except lmdb.Error as error:
             raise self._failure(error) from error
-
-    def delete_many(self, table: str, keys: Sequence[bytes], /) -> None:
-        """See `Writer.delete_many`."""
-        for key in keys:
-            self.delete(table, key)
 
     def clear(self, table: str, /) -> None:
         """See `Writer.clear`. The table stays open; its pages are freed without reading its rows."""

@@ -60,9 +60,7 @@ def why_stalled(file: Path) -> str:
 
 
 def state_of(pid: int) -> str:
-    """Return the state letter of a process or of its thread that waits for the disk; empty if there is no
-    such process.
-    """
+    """Return the state of a process, or of its thread that waits for the disk; empty if there is none."""
     try:
         return _holder(PROC / str(pid)).state
     except OSError:
@@ -132,9 +130,7 @@ def forget(store: Path) -> None:
 
 
 def went_back(store: Path) -> str | None:
-    """Return a sentence if the store in this folder is known to have reached a later commit than its last one; `None`
-    if not, or if that cannot be told. A service may run on it.
-    """
+    """Return a sentence if the store, which may be served, is known to have reached a later commit; else `None`."""
     try:
         reached = int((store / WITNESS).read_bytes())  # read first, so that what is read later is at least as new
         last = last_commit_of(store / FILE)

@@ -18,8 +18,8 @@ from typing import TypeVar
 
 from svc.kernel.store.engine import (
     OUTSIDE,
-    CheckDepth,
     CheckRow,
+    Engine,
     EngineError,
     KeyRange,
     MissingTableError,
@@ -28,13 +28,12 @@ from svc.kernel.store.engine import (
     StoreFullError,
     Writer,
 )
-from svc.kernel.store.postgresql import sql_rows, statements
+from svc.kernel.store.postgresql import statements
 from svc.kernel.store.postgresql.connection.errors import DISK_FULL, ConnectionLostError, DatabaseError, SqlError
 from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.postgresql.connection.values import TRUE, byteas, int4, integer
 from svc.kernel.store.postgresql.connection.wire import Result, Statement, Timeouts, Wire
-from svc.kernel.store.postgresql.rows import MAX_FETCHES, Rows, page_of, run_over
-from svc.kernel.store.steps import QUIET, Steps
+from svc.kernel.store.postgresql.rows import MAX_FETCHES, Rows, page_of, plain_columns, run_over
 
 T = TypeVar("T")
 
@@ -49,8 +48,8 @@ _AT_ONCE = ("23505", "42P06", "42P07", "XX000")
 """What `create ... if not exists` may fail with where another session does the same."""
 
 
-class PostgresqlEngine:
-    """A store in a database. Implements `svc.kernel.store.engine.Engine`, where the methods are described."""
+class PostgresqlEngine(Engine):
+    """A store in a database, which checks its own pages (`data_checksums`, `pg_amcheck`). See `Engine`."""
 
     def __init__(self, url: StoreUrl, capacity_bytes: int) -> None:
         self._url = url
@@ -96,13 +95,6 @@ class PostgresqlEngine:
             self._readers += 1
         return PostgresqlReader(wire, self._tables, self._ended)
 
-    def lost(self) -> str | None:
-        """See `Engine.lost`: whether the database has its files is the database's to say."""
-        return None
-
-    def note_commit(self) -> None:
-        """See `Engine.note_commit`: a database has a log of its own."""
-
     def why_stalled(self) -> str:
         """See `Engine.why_stalled`."""
         return "the database does not respond"
@@ -119,14 +111,11 @@ class PostgresqlEngine:
         may_use_reserve: bool = False,
         inside: AbstractContextManager[object] = OUTSIDE,
     ) -> T:
-        """See `Engine.write`. No other writer of any node runs meanwhile. There is no reserve.
-
-        A `ConnectionLostError` leaves open whether the commit has happened.
-        """
+        """See `Engine.write`: the only writer of all nodes. `ConnectionLostError`: nobody knows if it committed."""
         del may_use_reserve
         add = [statements.ADD_EVERY_FENCE] if "organizations" in self._tables else []
         begin = [statements.BEGIN, statements.LOCK_ROWS_OF_NONE, *add, statements.TAKE_EVERY_FENCE, statements.COMMITS]
-        wire, results = self._begun([Statement(sql) for sql in (*begin, sql_rows.HAS_TABLE)])
+        wire, results = self._begun([Statement(sql) for sql in (*begin, statements.HAS_SQL_EVENTS)])
         *_, taken, commits, has_sql_events = results
         commit = integer(commits.rows[0][0]) - taken.changed
         writer = PostgresqlWriter(wire, self._tables, commit, sql_events=has_sql_events.rows[0][0] == TRUE)
@@ -151,26 +140,14 @@ class PostgresqlEngine:
         """See `Engine.capacity_bytes`: the `map_bytes` with which the engine was opened; the database has no limit."""
         return self._capacity_bytes
 
-    def is_low(self) -> bool:
-        """See `Engine.is_low`: always `False`; a database whose disk is full fails the write."""
-        return False
-
-    def check(self, depth: CheckDepth, steps: Steps = QUIET) -> None:
-        """See `Engine.check`: nothing. A database checks its own pages (`data_checksums`, `pg_amcheck`)."""
-
-    def clear_stale_readers(self) -> int:
-        """See `Engine.clear_stale_readers`: none; a session ends with its connection."""
-        return 0
-
     def send(self, statement: Statement) -> None:
         """Send a statement in a transaction of its own. Raises `EngineError`."""
         self._once([statement])
 
     @contextmanager
     def transaction(self, begin: bytes = statements.BEGIN) -> Generator[Callable[[list[Statement]], list[Result]]]:
-        """Begin a transaction that takes no fence, for statements outside the tables of the store. The `with` block
-        gets a function that sends statements in one round trip and returns their results. The transaction is committed
-        at the end of the block, and rolled back if the block raises.
+        """Begin a transaction without a fence, for statements outside the tables of the store. The block gets a
+        function that sends statements in one round trip; at its end it is committed, or rolled back if it raises.
         """
         wire, _ = self._begun([Statement(begin)])
         try:
@@ -208,16 +185,11 @@ class PostgresqlEngine:
 
     def _create_tables(self, names: list[str]) -> None:
         """Create the tables that nobody else has created since."""
-        begin = [statements.BEGIN, statements.LOCK_ROWS_OF_NONE, statements.TABLE_NAMES]
-        wire, results = self._begun([Statement(sql) for sql in begin])
-        existing = _names_in(results[-1])
-        made = [sql for name in names if name not in existing for sql in statements.create_table(name)]
-        try:
-            wire.exchange_now([Statement(sql, prepared=False) for sql in (*made, statements.COMMIT)])
-        except BaseException:
-            self._undo(wire)
-            raise
-        self._give_back(wire)
+        with self.transaction() as send:
+            _, found = send([Statement(statements.LOCK_ROWS_OF_NONE), Statement(statements.TABLE_NAMES)])
+            existing = _names_in(found)
+            made = [sql for name in names if name not in existing for sql in statements.create_table(name)]
+            send([Statement(sql, prepared=False) for sql in made])
 
     def _once(self, asked: list[Statement]) -> list[Result]:
         wire, results = self._begun(asked)
@@ -259,16 +231,14 @@ class PostgresqlEngine:
                 self._idle.append(wire)
 
 
-class PostgresqlReader:
-    """One committed state: a transaction that sees no later one. Implements `svc.kernel.store.engine.Reader`."""
+class PostgresqlReader(Reader):
+    """One committed state: a transaction that sees no later one."""
 
     def __init__(self, wire: Wire, tables: set[str], ended: Callable[[Wire], None]) -> None:
         self._wire = wire
         self._tables = tables
         self._ended = ended
         self._commit: int | None = None
-
-    is_missing = False
 
     @property
     def commit(self) -> int:
@@ -294,9 +264,7 @@ class PostgresqlReader:
         return [rows.get(key) for key in keys]
 
     def range(self, asked: KeyRange, /) -> Iterator[tuple[bytes, bytes]]:
-        """See `Reader.range`: one round trip for every few thousand rows. The database keeps the order, so nothing is
-        `checked`.
-        """
+        """See `Reader.range`: a round trip for some thousand rows, whose order the database keeps, `checked` or not."""
         self._known(asked.table)
         return self._pages(asked)
 
@@ -350,11 +318,8 @@ class PostgresqlReader:
             raise KeyError(table)
 
 
-class PostgresqlWriter(PostgresqlReader):
-    """The next state while it is being made. Implements `svc.kernel.store.engine.Writer`; writes are sent before a
-    read, or
-    when enough have accumulated.
-    """
+class PostgresqlWriter(PostgresqlReader, Writer):
+    """The next state while it is being made. Writes are sent before a read, or when enough have accumulated."""
 
     def __init__(self, wire: Wire, tables: set[str], commit: int, *, sql_events: bool) -> None:
         super().__init__(wire, tables, lambda _: None)
@@ -409,7 +374,7 @@ class PostgresqlWriter(PostgresqlReader):
         self._held_rows = self._held_bytes = 0
         writes = [Statement(statements.write(table), _columns(table, rows)) for table, rows in held.items() if rows]
         if self._sql_events:
-            writes += sql_rows.statements(lambda table: held.get(table, {}).items())
+            writes += plain_columns(lambda table: held.get(table, {}).items())
         self._changed |= bool(writes)
         return self._sent([*writes, *then])[len(writes) :] if writes or then else []
 

@@ -33,7 +33,7 @@ import trio
 from svc.kernel.store.engine import EngineError, UnavailableError
 from svc.kernel.store.group import Group, Hint, Job, LeaseEpoch, LeaseLostError, Settled
 from svc.kernel.store.overlay import Raw
-from svc.kernel.store.postgresql import sql_rows, statements
+from svc.kernel.store.postgresql import statements
 from svc.kernel.store.postgresql.cluster.leases import lease_fence, lost_leases
 from svc.kernel.store.postgresql.connection.errors import READ_ONLY, ConnectionLostError, SqlError
 from svc.kernel.store.postgresql.connection.values import int4s, integer
@@ -47,6 +47,7 @@ from svc.kernel.store.postgresql.rows import (
     Rows,
     fence_of,
     is_immutable,
+    plain_columns,
     run_over,
     writes,
 )
@@ -288,7 +289,7 @@ class Transactions:
         try:
             left = {row_key: raw for row_key, raw in written.rows.items() if early.get(row_key) != raw or raw is None}
             left.update(dict.fromkeys(early.keys() - written.rows.keys()))
-            also = sql_rows.statements(partial(_rows_of, written.rows)) if sql_events else []
+            also = plain_columns(partial(_rows_of, written.rows)) if sql_events else []
             await self._exchange(wire, [*writes(left), *also, _COMMIT])
         except ConnectionLostError as error:
             self.counts.uncertain += 1
@@ -348,9 +349,7 @@ class GroupAttempt(Generic[T]):
             raise
 
     def _may_run_ahead(self) -> bool:
-        """Return whether the jobs may run before their fence is held: all have hints, and other nodes write for their
-        organization, too.
-        """
+        """Return whether jobs may run before their fence is held: other nodes take it, and hints say what is read."""
         if self._is_shared or len(self._parts) != 1:
             return False
         ((jobs, hints, fences),) = self._parts
@@ -420,9 +419,7 @@ def _changed(rows: Rows, changes: Changes) -> dict[RowKey, Raw]:
 
 
 def _proof_rows(rows: Rows, changed: dict[RowKey, Raw]) -> tuple[RowKey, ...]:
-    """Return new rows with unique ids: only this transaction can have written them. Others prove little, since another
-    transaction may have written the same, such as a sum.
-    """
+    """Return new rows with unique ids: others, such as sums, may be the same in another transaction."""
     return tuple(
         row_key
         for row_key, raw in changed.items()

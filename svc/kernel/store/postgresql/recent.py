@@ -39,9 +39,7 @@ class _Fetch:
 
 
 class RecentRows:
-    """A cache of fetched rows, for at most `for_s` seconds from when they were asked for, and the fetches that fill it.
-    Rows found to be missing are not cached.
-    """
+    """Fetched rows that exist, for at most `for_s` seconds from when they were asked for, and fetches under way."""
 
     def __init__(self, for_s: float, fetch: Callable[[Rows], Awaitable[Fetched]]) -> None:
         """Use `fetch` to fetch what is missing of rows; it must end by itself."""

@@ -7,7 +7,7 @@ triggers, a disk that is full and a server that is read-only are all met, whatev
 
 from __future__ import annotations
 
-from svc.kernel.store.postgresql import sql_rows, statements
+from svc.kernel.store.postgresql import statements
 from svc.kernel.store.postgresql.connection.values import TRUE, byteas, int4
 from svc.kernel.store.postgresql.connection.wire import Result, Statement, Wire
 from svc.kernel.store.schema.table import installed
@@ -21,13 +21,11 @@ _FENCE = (
 )
 _SQL_EVENTS = b"insert into svc.sql_events select * from svc.sql_events limit 0"
 """No row: the lock and the rights."""
-_BEGINNING = [Statement(statements.BEGIN), Statement(sql_rows.HAS_TABLE)]
+_BEGINNING = [Statement(statements.BEGIN), Statement(statements.HAS_SQL_EVENTS)]
 
 
 async def rehearse(wire: Wire) -> None:
-    """Write to every table and commit. Raises `SqlError` and `ConnectionLostError`; then the connection is to be
-    discarded.
-    """
+    """Write to every table and commit. Raises `SqlError` and `ConnectionLostError`: then discard the connection."""
     _, found = await wire.exchange(_BEGINNING)
     await wire.exchange(_writes(found))
 

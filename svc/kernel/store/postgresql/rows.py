@@ -11,7 +11,7 @@ nothing of how long rows are kept (`recent.py`).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -50,9 +50,7 @@ _OTHER_VERSION = bytes(4)
 
 
 class TooMuchMissingError(BaseException):
-    """Ends a run that has asked for `MAX_MISSING` rows that were not fetched. It is not an `Exception`, so that the
-    code that runs does not handle it.
-    """
+    """Ends a run that asked for `MAX_MISSING` rows. No `Exception`: code that runs does not handle it."""
 
 
 def run_over(rows: Rows, read: Callable[[], T]) -> tuple[T] | None:
@@ -167,9 +165,7 @@ class Rows:
         return self._missing > 0
 
     def begin_reading(self) -> set[RowKey] | None:
-        """Begin to track reads for `look_again`. Return the rows that a second look has found changed, if nothing else
-        that was read before differs; else `None`.
-        """
+        """Begin to track reads for `look_again`. Return the rows that it found changed; `None` if more may differ."""
         self._read.clear()
         self._read_ranges.clear()
         changed, self._changed = self._changed, None
@@ -196,9 +192,7 @@ class Rows:
         return [statement for statement, _ in self._sent]
 
     def take(self, results: Sequence[Result], but: frozenset[int] = frozenset()) -> None:
-        """Add the results of `fetches`, in their order, except the rows of the organizations in `but`. Nothing may be
-        read in between.
-        """
+        """Add the results of `fetches`, in order and with no reading in between, but for these organizations."""
         for (_, take), result in zip(self._sent, results, strict=True):
             take(result, but)
         self._missing_keys.clear()
@@ -234,7 +228,7 @@ class Rows:
     def _ask_keys(self, table: str, parts: list[tuple[int, list[bytes]]]) -> Statement:
         if len(parts) == 1:
             ((organization, keys),) = parts
-            sql = statements.fetch(table) if self._versions is None else statements.fetch_versions(table)
+            sql = statements.fetch(table, versions=self._versions is not None)
             return Statement(sql, (int4(organization), byteas(keys)))
         return Statement(
             statements.fetch_of_several(table), key_columns(table, [key for _, own in parts for key in own])
@@ -304,9 +298,7 @@ class Rows:
         self.fences.add(EVERY)
 
     def again(self) -> Rows:
-        """Return the same request for another state of the store: every row that was fetched or is missing is to be
-        fetched.
-        """
+        """Return the same request for another state: all that was fetched or is missing is to be fetched."""
         other = Rows(self._known)
         for table, rows in self._rows.items():
             other._missing_keys[table].update(dict.fromkeys(rows))
@@ -351,9 +343,7 @@ def is_immutable(table: str) -> bool:
 
 
 def fence_of(table: str, organization: int) -> int:
-    """Return the fence that a transaction which writes such a row has to hold. `organization`: that of the row's key, 0
-    if it has none.
-    """
+    """Return the fence that writers of such a row hold. `organization`: of the row's key, 0 if it has none."""
     match installed().fenced_by[table]:
         case "key":
             return organization
@@ -393,6 +383,15 @@ def writes(changed: Mapping[RowKey, Raw]) -> Iterator[Statement]:
         yield Statement(sql, (*key_columns(table, keys), byteas(values)))
     for (table, organization), keys in deleted.items():
         yield Statement(statements.delete(table), (int4(organization), byteas(keys)))
+
+
+def plain_columns(rows_of: Callable[[str], Iterable[tuple[bytes, bytes]]]) -> list[Statement]:
+    """Return the statement that also adds rows as plain columns, in a store that keeps them so; an empty list if there
+    are none. `rows_of`: the written rows of a table by its name, as (key, value).
+    """
+    kept = installed().sql_rows
+    encoded = b"[]" if kept is None else kept.encoded(rows_of(kept.table))
+    return [] if kept is None or encoded == b"[]" else [Statement(kept.statement, (encoded,))]
 
 
 def page_of(key_range: KeyRange, limit: int) -> Statement:

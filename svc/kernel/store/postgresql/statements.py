@@ -18,8 +18,7 @@ from svc.kernel.store.schema.table import installed
 
 SCHEMA = "svc"
 FENCES = "writers"
-"""The rows that a writer locks before anything else: one per organization, and 0 for rows of none, which is also the
-lock of migrations."""
+"""The rows that a writer locks first: one per organization, and 0 for rows of none, also the lock of migrations."""
 INTERNAL = frozenset({FENCES, "leases", "nodes", "sql_events"})
 """Tables of the schema that are not tables of the store; no table of the store may have such a name."""
 LARGEST_ORGANIZATION = 0x7FFFFFFF
@@ -70,14 +69,14 @@ TAKE_EVERY_FENCE = b"""
 with taken as (select organization from svc.writers order by organization for update)
 update svc.writers w set turn = w.turn + 1 from taken where w.organization = taken.organization
 """
-"""Sent after `LOCK_ROWS_OF_NONE` and `ADD_EVERY_FENCE`: organizations are created by holders of fence 0 alone, so that
-none is missing."""
+"""After `LOCK_ROWS_OF_NONE` and `ADD_EVERY_FENCE` none is missing: who creates an organization holds fence 0."""
 ROW_ESTIMATES = b"""
 select c.relname::text, c.reltuples::int8 from pg_catalog.pg_class c
 join pg_catalog.pg_namespace n on n.oid = c.relnamespace where n.nspname = 'svc' and c.relkind in ('r', 'p')
 """
 """(table, rows that it has had at its last vacuum or analysis)."""
 DATABASE_SIZE = b"select pg_database_size(current_database())"
+HAS_SQL_EVENTS = b"select to_regclass('svc.sql_events') is not null"
 
 
 def organization_of(table: str, key: bytes) -> int:
@@ -88,9 +87,7 @@ def organization_of(table: str, key: bytes) -> int:
 
 
 def split_by_organization(table: str, keys: Iterable[bytes]) -> list[tuple[int, list[bytes]]]:
-    """Return the keys by the value of their column `organization`, in their order. Keys are many and organizations few,
-    so they are split by their bytes.
-    """
+    """Return the keys by their `organization`, in order: by bytes, as keys are many and organizations few."""
     if table not in installed().by_organization:
         return [(0, list(keys))]
     found: defaultdict[bytes, list[bytes]] = defaultdict(list)
@@ -118,28 +115,17 @@ def create_table(table: str) -> tuple[bytes, bytes]:
 
 
 @lru_cache
-def fetch(table: str) -> bytes:
-    """Return the query for (key, value) of the rows with the keys `$2::bytea[]` of organization `$1::int4`, no key
-    twice, in no order.
+def fetch(table: str, *, versions: bool = False) -> bytes:
+    """Return the query for (key, value), with `versions` (key, value, version), of the rows with the keys `$2::bytea[]`
+    of organization `$1::int4`, no key twice, in no order. The version is the transaction that wrote the row.
 
     `offset 0` makes each an index look-up. With `key = any(...)` or a join, whose sizes the planner guesses, it may
     read all rows of the organization or the whole table: it did so for a table that had not been analyzed yet.
     """
+    version = ", t.xmin as version" if versions else ""
     return (
-        "select wanted.key, found.value from unnest($2::bytea[]) as wanted (key), "
-        f"lateral (select t.value from {_name(table)} t "
-        "where t.organization = $1::int4 and t.key = wanted.key offset 0) as found"
-    ).encode()
-
-
-@lru_cache
-def fetch_versions(table: str) -> bytes:
-    """Return the query for (key, value, version) of the rows that `fetch` finds. The version is the transaction that
-    wrote the row: a row that was written again has another.
-    """
-    return (
-        "select wanted.key, found.value, found.version from unnest($2::bytea[]) as wanted (key), "
-        f"lateral (select t.value, t.xmin as version from {_name(table)} t "
+        "select wanted.key, found.* from unnest($2::bytea[]) as wanted (key), "
+        f"lateral (select t.value{version} from {_name(table)} t "
         "where t.organization = $1::int4 and t.key = wanted.key offset 0) as found"
     ).encode()
 
@@ -214,17 +200,13 @@ def size(table: str) -> bytes:
 
 @lru_cache
 def write(table: str) -> bytes:
-    """Return the statement that inserts or replaces the rows (`$1::int4[]`, `$2::bytea[]`, `$3::bytea[]`), no key
-    twice.
-    """
+    """Return the statement that puts the rows (`$1::int4[]`, `$2::bytea[]`, `$3::bytea[]`), no key twice."""
     return add(table).replace(b"do nothing", b"(organization, key) do update set value = excluded.value")
 
 
 @lru_cache
 def add(table: str) -> bytes:
-    """Return the statement that inserts those of the rows (`$1::int4[]`, `$2::bytea[]`, `$3::bytea[]`) that do not
-    exist: for rows that never change.
-    """
+    """Return the statement that inserts those of such rows that do not exist: for rows that never change."""
     return (
         f"insert into {_name(table)} select * from unnest($1::int4[], $2::bytea[], $3::bytea[]) on conflict do nothing"
     ).encode()

@@ -124,10 +124,13 @@ class PostgresqlStore(Store):
         kept._lease = lease  # noqa: SLF001  of this class
         return kept
 
+    @property
+    def commits(self) -> int:
+        """See `Store.commits`: those of each `kept_by` included."""
+        return self._counts.commits
+
     async def other_version(self) -> str:
-        """Wait until a transaction finds that the store has another version than this program, and return a message
-        that says what to do. From then on nothing is read or written.
-        """
+        """Wait until the store has another version, and return what to do; then nothing is read or written."""
         await self._other_version.found.wait()
         return self._other_version.problem
 
@@ -138,9 +141,7 @@ class PostgresqlStore(Store):
         super().close()
 
     async def query(self, read: Callable[[Snapshot], T], *, recent: bool = False) -> T:
-        """See `Store.query`. Each round trip fetches, from one state, all rows that the function is known to read.
-        Queries that are `recent` and miss the same rows share it.
-        """
+        """See `Store.query`. A round trip fetches all that is missing; `recent` queries that miss the same share it."""
         self._counts.queries += 1
         if not recent:
             return await self._read(read, self._transactions.immutable.get, self._fetched_alone)
@@ -232,9 +233,7 @@ class PostgresqlStore(Store):
     async def _committed(
         self, parts: Sequence[Part[T]], leases: frozenset[LeaseEpoch], *, shared: bool
     ) -> Written[T] | None:
-        """Commit jobs together, whatever happens to the connection. Return `None` if the group is a shared one and has
-        failed. Raises `UnavailableError` and `StoreFullError`.
-        """
+        """Commit jobs together; `None` = a shared group has failed. Raises `UnavailableError` and `StoreFullError`."""
         began = trio.current_time()
         attempt = GroupAttempt(self._transactions, parts, leases | self._held(), shared=shared)
         began_s = self.elapsed_s()
@@ -250,9 +249,8 @@ class PostgresqlStore(Store):
         self._groups.observe(len(written.outcomes))
         self._commits_s.observe(trio.current_time() - began)
         self._counts.commits += bool(written.rows)
-        self._commits += bool(written.rows)
         self._counts.outcomes += len(written.outcomes)
-        self._full = False
+        self.health.is_full = False
         self._recent.invalidate(written.rows)
 
     def _held(self) -> frozenset[LeaseEpoch]:
@@ -271,10 +269,8 @@ class PostgresqlStore(Store):
                     continue
 
     async def _patiently(self, attempt: Callable[[trio.CancelScope], Awaitable[T]]) -> T:
-        """Try until it succeeds, for `GIVE_UP_S` at most. Raises `UnavailableError` and `StoreFullError`.
-
-        The scope that an attempt gets ends it at the same time. An attempt that commits removes its deadline: otherwise
-        nobody would know whether it was committed.
+        """Try until it succeeds, for `GIVE_UP_S` at most; then the scope ends the attempt. One that commits removes its
+        deadline: otherwise nobody would know what came of it. Raises `UnavailableError` and `StoreFullError`.
         """
         give_up_at, pause_s = trio.current_time() + GIVE_UP_S, FIRST_PAUSE_S
         while True:
@@ -287,7 +283,7 @@ class PostgresqlStore(Store):
                 cause: Exception = error
             except SqlError as error:
                 if error.state == DISK_FULL:
-                    self._full = True
+                    self.health.is_full = True
                     raise StoreFullError(str(error)) from error
                 if not error.is_repeatable and error.state not in _PASSING:
                     raise UnavailableError(str(error)) from error
@@ -340,9 +336,7 @@ class PostgresqlStore(Store):
             raise UnavailableError(f"the database did not take a write for {REHEARSAL_S:g} seconds")
 
     async def measured(self) -> StoreSpace:
-        """See `Store.measured`. Rows are the database's own estimates, but for those of open deliveries, of which a
-        metric gives the number; their table is short.
-        """
+        """See `Store.measured`. Rows are the database's estimates, but for tables that are `exactly_counted`."""
         size, rows, *exact = await self._patiently(self._measure)
         self._used_bytes = integer(size.rows[0][0])
         known, counted = installed().names, installed().exactly_counted

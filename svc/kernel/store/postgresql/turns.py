@@ -51,9 +51,7 @@ class OtherWriters:
         self._fences: dict[int, _Fence] = {}
 
     def note(self, turns: Mapping[int, int], *, clashed: bool = False) -> None:
-        """Record the turns of the fences of a committed transaction of this node. `clashed`: it ran ahead, and many of
-        its jobs had to run again.
-        """
+        """Record fence -> turn of a commit of this node. `clashed`: it ran ahead, and many of its jobs ran again."""
         if len(self._fences) > MOST:
             self._fences.clear()
         for fence, turn in turns.items():

@@ -20,9 +20,7 @@ READ_VERSION = Statement(statements.VERSION, (_KEY,))
 
 
 class OtherVersionError(UnavailableError):
-    """Another program has upgraded the store, or an older store was put back. This program has to end: nothing was
-    written, and nothing that was read may be used.
-    """
+    """The store was upgraded, or an older one put back: this program has to end. Nothing was written or may be used."""
 
 
 def refuse_other(found: Result) -> bool:

@@ -42,9 +42,7 @@ class CorruptionError(OperatorError):
 
 
 class CorruptPageError(CorruptionError):
-    """A page is not what the reference to it requires. The transaction cannot read or write any more, and nothing of it
-    is stored.
-    """
+    """A page is not what leads to it says. The transaction is over, and nothing of it is stored."""
 
 
 class UnknownValueError(CorruptionError):
@@ -61,10 +59,8 @@ TEXT_LAYOUT = ""
 
 
 class KeyPart(NamedTuple):
-    """One part of a key.
-
-    `layout` is a big-endian struct format without the leading `>`: `B`, `H`, `I` and `Q` are unsigned integers, `16s`
-    is sixteen raw bytes. `read` takes what `show` makes, and raises `ValueError` for any other text.
+    """One part of a key. `layout`: a big-endian struct format without `>`: `B`, `H`, `I`, `Q` are unsigned integers,
+    `16s` is sixteen bytes. `read` takes what `show` makes, and raises `ValueError` for any other text.
     """
 
     layout: str
@@ -77,10 +73,8 @@ class KeyPart(NamedTuple):
 
 
 class Key:
-    """The layout of a table's key: its parts by name, in their order. A text can only be the last.
-
-    A trailing underscore keeps a name from being a word of Python's, and is not shown. Raises `ValueError` for a layout
-    that it cannot pack.
+    """The layout of a table's key: its parts by name; a text can only be the last. A trailing underscore keeps a name
+    from being a word of Python's, and is not shown. Raises `ValueError`.
     """
 
     def __init__(self, **parts: KeyPart) -> None:
@@ -107,18 +101,14 @@ class Key:
         return packed
 
     def prefix(self, *values: Any) -> bytes:
-        """Return the bytes that every key with these first parts begins with. Raises `struct.error` for values that the
-        layout cannot hold.
-        """
+        """Return how keys with these first parts begin. Raises `struct.error` for values beyond the layout."""
         fixed = len(self._prefixes) - 1
         if len(values) <= fixed:
             return self._prefixes[len(values)].pack(*values)
         return self.pack(*values)
 
     def unpack(self, raw: bytes) -> Any:
-        """Return the parts of a packed key, as a tuple that also has them by their names. Raises `struct.error` for too
-        few bytes.
-        """
+        """Return a key's parts, as a tuple that names them too. Raises `struct.error` for too few bytes."""
         values = self._fixed.unpack_from(raw)
         return self._named((*values, raw[self._fixed.size :].decode(errors=_ANY_BYTES)) if self._text else values)
 
@@ -184,12 +174,9 @@ class Flattened(Record[V]):
         self.stored = stored
         self._inner = [position for position, name in enumerate(stored) if name in inner_names]
         self._outer = [position for position, name in enumerate(stored) if name in outer_names]
-        for positions, names in ((self._inner, inner_names), (self._outer, outer_names)):
-            if tuple(stored[position] for position in positions) != names or len(stored) != len(inner_names) + len(
-                outer_names
-            ):
-                raise ValueError(f"the fields of {kind.__name__} are to be stored each once, and in their order")
         both = (*inner_names, *outer_names)
+        if tuple(stored[position] for position in (*self._inner, *self._outer)) != both or len(stored) != len(both):
+            raise ValueError(f"the fields of {kind.__name__} are to be stored each once, and in their order")
         self._to_stored = itemgetter(*(both.index(name) for name in stored))
         self._take_inner, self._take_outer = itemgetter(*self._inner), itemgetter(*self._outer)
 
@@ -219,9 +206,7 @@ class Layout(Generic[V]):
         self._unpack = unpack
 
     def decode(self, raw: bytes) -> V:
-        """Return the value that the reader makes of the bytes. Raises `CorruptionError` if it raises `ValueError`,
-        `IndexError` or `struct.error`.
-        """
+        """Return the reader's value. Raises `CorruptionError` for its `ValueError`, `IndexError` or `struct.error`."""
         try:
             return self._unpack(raw)
         except (struct.error, ValueError, IndexError) as error:

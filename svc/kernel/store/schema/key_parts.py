@@ -10,7 +10,7 @@ from datetime import date
 from uuid import UUID
 
 from svc.kernel.store.schema.codec import TEXT_LAYOUT, KeyPart
-from svc.kernel.values.ids import DAY_MS, is_list_id, is_visitor_id
+from svc.kernel.values.ids import DAY_MS, is_id
 from svc.kernel.values.timestamps import read_timestamp, timestamp
 
 SHOWN_OF_A_SECRET = 8
@@ -63,30 +63,22 @@ def _read_day(text: str) -> int:
     return (date.fromisoformat(text) - date(1970, 1, 1)).days
 
 
-def _show_visitor_id(raw: bytes) -> str:
-    return raw.decode("ascii", "replace")
+def _id(prefix: str, form: str) -> KeyPart:
+    """Return a part of the 20 letters and digits of an id, without its prefix."""
 
+    def show(raw: bytes) -> str:
+        return prefix + raw.decode("ascii", "replace")
 
-def _read_visitor_id(text: str) -> bytes:
-    if not is_visitor_id(text):
-        raise ValueError(f"{text!r} is not a visitor id: 20 letters and digits")
-    return text.encode()
+    def read(text: str) -> bytes:
+        if not is_id(prefix, text):
+            raise ValueError(f"{text!r} is not {form}")
+        return text.removeprefix(prefix).encode()
 
-
-def _show_list_id(raw: bytes) -> str:
-    return LIST_PREFIX + raw.decode("ascii", "replace")
-
-
-def _read_list_id(text: str) -> bytes:
-    if not is_list_id(text):
-        raise ValueError(f"{text!r} is not the id of a list: {LIST_PREFIX} and 20 letters and digits")
-    return text.removeprefix(LIST_PREFIX).encode()
+    return KeyPart("20s", show, read)
 
 
 def digest(length: int, show: Callable[[bytes], str] = bytes.hex, *, is_secret: bool = False) -> KeyPart:
-    """Return a part of `length` raw bytes, shown by `show` and read from hexadecimal digits. `is_secret`: it is never
-    shown whole.
-    """
+    """Return a part of `length` raw bytes, read from hexadecimal digits. `is_secret`: never shown whole."""
 
     def read(text: str) -> bytes:
         raw = bytes.fromhex(text)
@@ -129,10 +121,10 @@ U64 = KeyPart("Q", int, _read_number)
 TEXT = KeyPart(TEXT_LAYOUT, str, str)
 UUID_V7 = KeyPart("16s", show_uuid, _read_uuid)
 """An id that begins with its time, so that it is an index by time, too."""
-VISITOR_ID = KeyPart("20s", _show_visitor_id, _read_visitor_id)
-ORDERED_ID = KeyPart("20s", _show_visitor_id, str.encode)
+VISITOR_ID = _id("", "a visitor id: 20 letters and digits")
+ORDERED_ID = VISITOR_ID._replace(read=str.encode)
 """Of a review or a note, without its prefix: 20 letters and digits, of which the first 8 are its time."""
-LIST_ID = KeyPart("20s", _show_list_id, _read_list_id)
+LIST_ID = _id(LIST_PREFIX, f"the id of a list: {LIST_PREFIX} and 20 letters and digits")
 MOMENT = KeyPart("Q", moment, _read_moment)
 """Unix time in milliseconds."""
 DAY = KeyPart("I", _show_day, _read_day, period_ms=DAY_MS)

@@ -27,9 +27,7 @@ class PolicyError(ValueError):
 
 @dataclass(frozen=True)
 class KeptFor:
-    """Rows expire by age: the key is the organization and then an id (UUIDv7), which has the time at which the row was
-    created.
-    """
+    """By age: the key is the organization and an id (UUIDv7), which has the time at which the row was created."""
 
     ms: int
     setting: str = ""
@@ -43,9 +41,7 @@ class LastTwoPeriods:
 
 @dataclass(frozen=True)
 class Aged:
-    """By age: the key does not say it, and the field `since` of the record does, in Unix milliseconds. Retention makes
-    passes over the rows, and needs no code for such a table.
-    """
+    """By the age that the field `since` of the record says (Unix ms). Retention needs no code for such a table."""
 
     ms: int
     since: str
@@ -53,18 +49,14 @@ class Aged:
 
 @dataclass(frozen=True)
 class Swept:
-    """The key does not tell the age of a row, so retention makes passes over the table. `why` says when it deletes a
-    row.
-    """
+    """The key does not tell the age: retention makes passes over the rows. `why` says when it deletes one."""
 
     why: str
 
 
 @dataclass(frozen=True)
 class With:
-    """Kept as long as the row of another table (by its name) that it belongs to, and deleted in the same
-    transaction.
-    """
+    """Kept as long as the row of another table that it belongs to, and deleted in the same transaction."""
 
     table: str
 
@@ -104,9 +96,7 @@ class ErasedByKey:
 
 @dataclass(frozen=True)
 class ErasedBy:
-    """Rows that say something of one visitor, and that a function finds by something else
-    (`features/erasure/policies.py`).
-    """
+    """Rows of one visitor that a function finds by something else (`features/erasure/policies.py`)."""
 
     function: str
 
@@ -186,18 +176,13 @@ class Table(Generic[V]):
             raise self._corrupt(key)
         value = self.value.decode(body)
         if self._remembered:
-            self._remember(key, raw, value)
+            if len(self._known) >= self._remembered:
+                self._known.clear()
+            self._known[key] = raw, value
         return value
 
-    def _remember(self, key: bytes, raw: bytes, value: V) -> None:
-        if len(self._known) >= self._remembered:
-            self._known.clear()
-        self._known[key] = raw, value
-
     def verify_checksum(self, key: bytes, raw: bytes) -> bytes:
-        """Return the value's bytes without the checksum. Raises `CorruptionError` if they or the key are not what was
-        written.
-        """
+        """Return the value's bytes. Raises `CorruptionError` if they or the key are not what was written."""
         body = raw[4:]
         if crc32(body, crc32(key, self._seed)).to_bytes(4) != raw[:4]:
             raise self._corrupt(key)
@@ -221,9 +206,7 @@ class Table(Generic[V]):
 
 
 def declared(*modules: object) -> tuple[Table[Any], ...]:
-    """Return the tables that modules (or other namespaces) declare, in their order. Raises `PolicyError` for two of one
-    name, or a `With` without its table.
-    """
+    """Return the tables of modules, in order. Raises `PolicyError` for two of a name, or a `With` without its table."""
     values = (value for module in modules for value in vars(module).values())
     tables = tuple(cast("Table[Any]", value) for value in values if isinstance(value, Table))
     names = [table.name for table in tables]
@@ -310,6 +293,16 @@ class Schema:
         `PolicyError` for a version that has no migration and adds no table.
         """
         self.tables, self.former_tables, self.sql_rows = tables, former_tables, sql_rows
+        self.names = tuple(table.name for table in tables)
+        ordered = [table for table in tables if table.by_organization]
+        self.by_organization = frozenset(table.name for table in ordered)
+        """Names of the tables whose keys begin with the organization."""
+        self.by_own_id = frozenset(table.name for table in ordered if [*table.key.parts.values()][1:] == [UUID_V7])
+        """Names of the tables whose keys are the organization and an id (UUIDv7)."""
+        self.fenced_by: dict[str, FencedBy] = {table.name: table.fenced_by for table in tables}
+        """By the name of a table, which fence its writers hold."""
+        self.exactly_counted = tuple(table.name for table in tables if table.counted)
+        """Names of the tables whose rows are counted exactly."""
         self._checks = {table.name: table.verify_checksum for table in tables}
         adding = {table.since for table in tables}
         self.version = max(adding | migrations.keys(), default=0)
@@ -320,39 +313,11 @@ class Schema:
         self.migrations = tuple(migrations.get(number, _adds_tables) for number in range(1, self.version + 1))
         """Migration N - 1 leads to version N."""
 
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """The names of the tables."""
-        return tuple(table.name for table in self.tables)
-
     def check_row(self, table: str, key: bytes, value: bytes) -> None:
-        """Verify the checksum of a row; this is the store's `CheckRow`. A row of a table that this version does not
-        have passes. Raises `CorruptionError`.
-        """
+        """Verify a row of a table that this version has: a `CheckRow`. Raises `CorruptionError`."""
         check = self._checks.get(table)
         if check is not None:
             check(key, value)
-
-    @cached_property
-    def by_organization(self) -> frozenset[str]:
-        """Names of the tables whose keys begin with the organization."""
-        return frozenset(table.name for table in self.tables if table.by_organization)
-
-    @cached_property
-    def by_own_id(self) -> frozenset[str]:
-        """Names of the tables whose keys are the organization and an id (UUIDv7)."""
-        tables = (table for table in self.tables if table.by_organization)
-        return frozenset(table.name for table in tables if [*table.key.parts.values()][1:] == [UUID_V7])
-
-    @cached_property
-    def fenced_by(self) -> dict[str, FencedBy]:
-        """By the name of a table, which fence its writers hold."""
-        return {table.name: table.fenced_by for table in self.tables}
-
-    @cached_property
-    def exactly_counted(self) -> tuple[str, ...]:
-        """Names of the tables whose rows are counted exactly."""
-        return tuple(table.name for table in self.tables if table.counted)
 
 
 @cache

@@ -47,9 +47,7 @@ class ClockOffset:
         return READ_CLOCK
 
     def learn(self, answer: Result) -> None:
-        """Set `offset_s` from the result of `ask`. Log once if the clock turns out to be far off, and once when it is
-        right again.
-        """
+        """Set `offset_s` from the result of `ask`; log once if it is far off, and once when it is right again."""
         was_far, self.offset_s = self.is_far, offset_s(self._sent_ms, integer(answer.rows[0][0]), self._now_ms())
         if self.is_far and not was_far:
             log.warning("the clock is far from the database's", offset_s=self.offset_s, next_step=NEXT_STEP)
@@ -125,9 +123,7 @@ def lease_fence(leases: Collection[LeaseEpoch]) -> Statement:
 
 
 def lost_leases(leases: Collection[LeaseEpoch], answer: Result) -> set[LeaseEpoch]:
-    """Return the leases that another node has, according to the answer to `lease_fence`; if there are any, the
-    transaction must not be committed.
-    """
+    """Return the leases that others have, by the answer to `lease_fence`: with any, nothing may be committed."""
     held = {name for (name,) in answer.rows}
     return {lease for lease in leases if lease.name.encode() not in held}
 
@@ -146,9 +142,7 @@ def take_leases(names: Sequence[str], holder: str, term_s: float, most: int, *, 
 
 
 def renew_leases(leases: Sequence[LeaseEpoch], term_s: float) -> Statement:
-    """Return the statement that begins another term of `term_s` seconds of these leases, as far as they are still held;
-    it returns the names and epochs of those.
-    """
+    """Return the statement that renews these leases for `term_s`; it returns (name, epoch) of those still held."""
     return Statement(_RENEW, (*_parameters(leases), float8(term_s)))
 
 
@@ -162,9 +156,7 @@ def _parameters(leases: Sequence[LeaseEpoch]) -> tuple[bytes, bytes]:
 
 
 def believed_until_s(sent_s: float, term_s: float) -> float:
-    """Return until when, by the monotonic clock, a lease that was asked for at `sent_s` may be counted on: the database
-    began its term later than that.
-    """
+    """Return until when, monotonic, a lease asked for at `sent_s` counts: the database began its term later."""
     return sent_s + BELIEVED * term_s
 
 
@@ -210,9 +202,7 @@ class Lease:
         return renew_leases([LeaseEpoch(self.name, self._epoch)], self._term_s)
 
     def learn(self, answer: Result, sent_s: float) -> None:
-        """Update the lease from the result of `ask`, sent at `sent_s` by the clock of the loop: this node has it for
-        another term or, if there is no row, another node has it.
-        """
+        """Take the result of `ask`, sent at `sent_s` of the loop's clock: another term or, with no row, no lease."""
         if not answer.rows:
             self.drop()
             return
@@ -222,9 +212,7 @@ class Lease:
         self._note_change()
 
     def end(self) -> list[Statement]:
-        """Give up the lease, and return the SQL statements that release it to other nodes; an empty list if not held.
-        The caller sends them.
-        """
+        """Give up the lease; return the statements, if it was held, that release it to other nodes."""
         epoch = self._epoch
         self.drop()
         return [] if epoch is None else [end_leases([LeaseEpoch(self.name, epoch)])]

@@ -64,9 +64,7 @@ def pause_s(failures: int, jitter: float) -> float:
 
 
 def living_nodes(url: StoreUrl) -> list[str]:
-    """Return the names of the nodes that serve a database now: host, process id and a number of their own. Raises
-    `EngineError`.
-    """
+    """Return the nodes of a database now: host, process id and a number. Raises `EngineError`."""
     with closing(Wire.connect_now(url)) as wire:
         (found,) = wire.exchange_now([Statement(_NAMES, (float8(TERM_S),))])
     return [name.decode() for (name,) in found.rows]
@@ -92,9 +90,7 @@ class PepperMark:
         return Statement(statements.fetch(META.name), (int4(0), byteas([_PEPPER_MARK])))
 
     def learn(self, answer: Result) -> None:
-        """Compare the result of `ask` with this node's mark. Raises `PepperReplacedError` if it is another; a store
-        without a mark passes.
-        """
+        """Raise `PepperReplacedError` if the result of `ask` is another mark; a store without one passes."""
         for key, value in answer.rows:
             if META.decode(key, value) != self._mark:
                 raise PepperReplacedError(
@@ -128,19 +124,13 @@ class Node:
         self._pepper = pepper
         self._clock = clock
         self._wire: Wire | None = None
-        self._living = 1
+        self.living = 1
+        """Living nodes at the last heartbeat that was answered."""
         self._beats = self._failed = 0
         self._answered_s = float("-inf")
 
-    @property
-    def living(self) -> int:
-        """The number of living nodes; while the database does not answer, the last known number."""
-        return self._living
-
     def is_answered(self) -> bool:
-        """Return whether the database has answered a heartbeat within the last `term_s` seconds; `False` before the
-        first one.
-        """
+        """Return whether the database has answered a heartbeat within the last `term_s` seconds."""
         return trio.current_time() - self._answered_s < self._term_s
 
     def statistics(self) -> NodeStatistics:
@@ -148,7 +138,7 @@ class Node:
         held = sum(lease.is_held() for lease in self._leases)
         partitions = 0 if self._partitions is None else len(self._partitions.held)
         offset_s = 0.0 if self._clock is None else self._clock.offset_s
-        return NodeStatistics(self._living, self._beats, self._failed, held, partitions, offset_s)
+        return NodeStatistics(self.living, self._beats, self._failed, held, partitions, offset_s)
 
     async def beat(self) -> None:
         """Send one heartbeat: renew this node's row and leases, count the living nodes, and take leases that are free.
@@ -174,20 +164,18 @@ class Node:
             raise
         self._beats += 1
         self._answered_s = trio.current_time()
-        self._living, rank = map(integer, living.rows[0])
+        self.living, rank = map(integer, living.rows[0])
         for lease, answer in zip(self._leases, answers, strict=False):
             lease.learn(answer, sent_s)
         if self._partitions is not None:
-            self._partitions.learn(answers[len(asked) :][: len(partitions)], sent_s, NodeRank(self._living, rank))
+            self._partitions.learn(answers[len(asked) :][: len(partitions)], sent_s, NodeRank(self.living, rank))
         if self._clock is not None:
             self._clock.learn(answers.pop())
         if self._pepper is not None:
             self._pepper.learn(answers.pop())
 
     async def run(self) -> None:
-        """Send heartbeats until cancelled, and then deregister: the leases of this node are free for others at once.
-        Raises `PepperReplacedError`.
-        """
+        """Send heartbeats until cancelled; then leave, which frees the leases. Raises `PepperReplacedError`."""
         failures = 0
         try:
             while True:

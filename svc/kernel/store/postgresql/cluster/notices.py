@@ -86,9 +86,7 @@ class Notices:
         self._change_channels()
 
     def send(self, channel: str, content: bytes) -> None:
-        """Queue a notice to be sent soon; never waits. A notice that is too long, or exceeds the queue, is dropped and
-        counted.
-        """
+        """Queue a notice, without waiting. One that is too long or too many is dropped and counted."""
         if len(content) > NOTICE_BYTES or len(self._held) >= MAX_HELD:
             self._dropped += 1
             return
@@ -140,7 +138,8 @@ class Notices:
             await self._send_held(wire)
             for notice in await self._next(wire):
                 if notice.process != wire.process:
-                    self._note_notice(is_pooled=wire.is_pooled)
+                    if not wire.is_pooled:
+                        self._listening, self._poll_at_s = True, trio.current_time() + SILENT_S
                     await self._hear(notice, handle)
             if trio.current_time() >= self._poll_at_s:
                 await self._note_silence(poll)
@@ -154,11 +153,6 @@ class Notices:
             log.warning("no notices come from other nodes: polling every second instead", silent_s=SILENT_S)
         await poll()
         self._poll_at_s = trio.current_time() + POLL_INTERVAL_S
-
-    def _note_notice(self, *, is_pooled: bool) -> None:
-        if not is_pooled:
-            self._listening = True
-            self._poll_at_s = trio.current_time() + SILENT_S
 
     async def _adjust(self, wire: Wire, heard: set[str]) -> bool:
         """Listen to the channels that are wanted, and to no others. Return whether any was added."""

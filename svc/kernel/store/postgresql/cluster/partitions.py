@@ -52,9 +52,7 @@ _LATE = "webhook partitions not renewed in time, their attempts are made again"
 
 
 class PartitionLeases:
-    """The partitions of one node, as its outbox uses them. `setup`, `ask`, `learn` and `end` belong to its
-    heartbeat.
-    """
+    """The partitions of one node. `setup`, `ask`, `learn` and `end` belong to its heartbeat."""
 
     def __init__(self, holder: str, term_s: float = TERM_S) -> None:
         self._holder = holder
@@ -150,9 +148,7 @@ class PartitionLeases:
         ]
 
     def learn(self, answers: Sequence[Result], sent_s: float, part: NodeRank) -> None:
-        """Update the partitions from the results of `ask`, which was sent at `sent_s` by the clock of the loop. `part`:
-        the node's rank now.
-        """
+        """Take the results of `ask`, sent at `sent_s` of the loop's clock, and the node's rank now."""
         _, renewed, taken = answers
         was = self.held, self.leaving, self._part
         for partition in self._ending:

@@ -1,4 +1,5 @@
-"""The URL of a store, and how a connection is made: to the first of its hosts that will do, each with its own time.
+"""How a connection is made, to the first of a store's hosts that will do, each with its own time; and what drives the
+protocol: generators that yield a socket and what they wait for, in a trio task or on a thread.
 
 libpq's `connect_timeout` and its way from host to host belong to calls that block. Without them it would wait for one
 dead machine as long as TCP does, so each host is an attempt of its own.
@@ -6,18 +7,21 @@ dead machine as long as TCP does, so each host is an attempt of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import select
+from collections.abc import Awaitable, Callable, Generator, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from enum import Enum
+from typing import TypeVar
 
 import psycopg
 import trio
 from psycopg import pq
 from psycopg.pq import abc
 
-from svc.kernel.store.postgresql.connection.driving import For, WireSteps, driven, driven_now
 from svc.kernel.store.postgresql.connection.errors import ConnectionLostError, DatabaseError, connecting_failed
 from svc.kernel.store.postgresql.connection.url import StoreUrl
+from svc.world import elapsed_s
 
 OLDEST_SERVER = 14
 CONNECT_S = 10.0
@@ -27,9 +31,7 @@ CONNECT_EACH_S = 3.0
 
 
 async def connected(url: StoreUrl) -> abc.PGconn:
-    """Connect, and return a connection in pipeline mode, for a trio task. Raises `ConnectionLostError`, and
-    `DatabaseError` if another attempt would fail too.
-    """
+    """Connect in pipeline mode. Raises `ConnectionLostError`, or `DatabaseError` if another attempt would fail too."""
     failures = list[ConnectionLostError | DatabaseError]()
     for host, limit_s in _hosts(await _with_addresses(url)):
         try:
@@ -78,9 +80,7 @@ def _failure(failures: list[ConnectionLostError | DatabaseError]) -> ConnectionL
 
 
 async def _with_addresses(url: StoreUrl) -> StoreUrl:
-    """Return the URL with the addresses of its hosts: libpq would block the loop while it resolves them. Raises
-    `ConnectionLostError` if there are none.
-    """
+    """Return the URL with its hosts' addresses, which libpq would block for. Raises `ConnectionLostError`."""
     hosts = url.parameters.get("host", "").split(",")
     if "hostaddr" in url.parameters or not any(hosts):
         return url
@@ -125,3 +125,73 @@ def refuse_old_server(version: int) -> None:
         raise DatabaseError(
             f"the database is PostgreSQL {version // 10_000}: this program needs {OLDEST_SERVER} or later"
         )
+
+
+T = TypeVar("T")
+
+
+class For(Enum):
+    """What a generator waits for."""
+
+    READABLE = 1
+    WRITABLE = 2
+    EITHER = 3
+
+
+WireSteps = Generator[tuple[int, For], None, T]
+"""Yields a socket and what it waits for."""
+
+
+async def driven(steps: WireSteps[T], limit_s: float | None) -> T:
+    """Run a generator in a trio task. Raises `ConnectionLostError` after `limit_s`."""
+    try:
+        with trio.fail_after(float("inf") if limit_s is None else limit_s):
+            while True:
+                socket, waits_for = next(steps)
+                await _WAITS[waits_for](socket)
+    except StopIteration as end:
+        return end.value
+    except trio.TooSlowError:
+        raise ConnectionLostError(f"the database did not respond for {limit_s:g} seconds") from None
+    finally:
+        steps.close()
+
+
+async def _either(socket: int) -> None:
+    async with trio.open_nursery() as nursery:
+
+        async def first(wait: Callable[[int], Awaitable[None]]) -> None:
+            await wait(socket)
+            nursery.cancel_scope.cancel()
+
+        nursery.start_soon(first, trio.lowlevel.wait_readable)
+        nursery.start_soon(first, trio.lowlevel.wait_writable)
+
+
+def driven_now(steps: WireSteps[T], limit_s: float | None) -> T:
+    """Run a generator on the calling thread. Raises `ConnectionLostError` after `limit_s`."""
+    ends_at = None if limit_s is None else elapsed_s() + limit_s
+    try:
+        while True:
+            socket, waits_for = next(steps)
+            poll = select.poll()
+            poll.register(socket, _EVENTS[waits_for])
+            left_s = None if ends_at is None else ends_at - elapsed_s()
+            if not poll.poll(None if left_s is None else max(0, 1000 * left_s)):
+                raise ConnectionLostError(f"the database did not respond for {limit_s:g} seconds")
+    except StopIteration as end:
+        return end.value
+    finally:
+        steps.close()
+
+
+_WAITS: dict[For, Callable[[int], Awaitable[None]]] = {
+    For.READABLE: trio.lowlevel.wait_readable,
+    For.WRITABLE: trio.lowlevel.wait_writable,
+    For.EITHER: _either,
+}
+_EVENTS = {
+    For.READABLE: select.POLLIN,
+    For.WRITABLE: select.POLLOUT,
+    For.EITHER: select.POLLIN | select.POLLOUT,
+}

@@ -65,9 +65,7 @@ def error_of(state: str, message: str) -> SqlError | ConnectionLostError:
 
 
 def connecting_failed(message: str) -> DatabaseError | ConnectionLostError:
-    """Return the exception for a connection that could not be made. libpq does not expose its SQLSTATE, so the message
-    decides.
-    """
+    """Return the exception for a connection that failed, by its message: libpq exposes no SQLSTATE."""
     message = " ".join(message.split())
     known = next((known for words, known in _WORDS.items() if words in message), "")
     hint = _HINTS.get(known, known)
@@ -97,7 +95,6 @@ _WORDS = {
     "server does not support SSL": "set ssl = on in the database, with ssl_cert_file and ssl_key_file",
     "definition of service": "see PGSERVICEFILE and ~/.pg_service.conf",
 }
-"""What PostgreSQL and libpq say in English, the first that fits, and its SQLSTATE or what to do about it; in another
-language the hint is missing."""
+"""What PostgreSQL and libpq say in English, the first that fits, and its SQLSTATE or what to do about it."""
 _LASTING = ("28000", "28P01", "3D000")
 """What the next attempt will not find otherwise, beside what has no SQLSTATE in `_WORDS`: certificates and settings."""

@@ -56,10 +56,8 @@ def is_store_url(text: str) -> bool:
 
 
 def store_url(text: str, password_file: Path | None = None) -> StoreUrl:
-    """Return the location that a URL names. The password is the first line of `password_file`, where one is given.
-
-    Raises `StoreUrlError`: for another scheme, a URL that libpq cannot read, a password in it, a file that cannot be
-    read.
+    """Return the location that a URL names; the password is the first line of `password_file`. Raises `StoreUrlError`
+    for another scheme, a URL that libpq cannot read, a password in it, a file that cannot be read.
     """
     try:
         import psycopg  # noqa: PLC0415  only for a store that is in a database: commands start faster without

@@ -25,8 +25,14 @@ import trio
 from psycopg import pq
 from psycopg.pq import abc
 
-from svc.kernel.store.postgresql.connection.connecting import connected, connected_now
-from svc.kernel.store.postgresql.connection.driving import For, WireSteps, driven, driven_now
+from svc.kernel.store.postgresql.connection.connecting import (
+    For,
+    WireSteps,
+    connected,
+    connected_now,
+    driven,
+    driven_now,
+)
 from svc.kernel.store.postgresql.connection.errors import ConnectionLostError, SqlError, error_of
 from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.postgresql.connection.values import integer
@@ -61,15 +67,6 @@ class Notice(NamedTuple):
     """Process id of the session that sent it: `Wire.process` of this one for its own."""
 
 
-class WireStatistics(NamedTuple):
-    """What one connection has done."""
-
-    round_trips: int
-    statements: int
-    waits: int
-    """Times that an exchange had to wait for the network or the database."""
-
-
 class Timeouts(NamedTuple):
     """Time limits in seconds; `None` = no limit."""
 
@@ -84,32 +81,34 @@ class Timeouts(NamedTuple):
 
 
 class Wire:
-    """One connection, which runs one exchange at a time; `is_open` says whether another is possible. An exchange that
-    is cancelled, or loses its connection, closes the connection: what was sent may still be committed, and its result
-    is lost.
+    """One connection, which runs one exchange at a time while it `is_open`. An exchange that is cancelled or loses its
+    connection closes it: what was sent may still be committed, and its result is lost.
     """
 
     def __init__(self, connection: abc.PGconn, timeouts: Timeouts) -> None:
         self._connection = connection
         self._timeouts = timeouts
         self._prepared: set[bytes] = set()
-        self._process = connection.backend_pid
-        self._is_pooled = False
+        self.process = connection.backend_pid
+        """Process id of the server's side of this session; behind a pooler, the one at the time of connecting."""
+        self.is_pooled = False
+        """Whether the connection goes through a pooler, which made up the process id."""
         self._busy = False
-        self._round_trips = self._statements = self._waits = 0
+        self.round_trips = self.statements = 0
+        """Since the connection was made."""
 
     @classmethod
     async def connect(cls, url: StoreUrl, timeouts: Timeouts = Timeouts()) -> Wire:  # noqa: B008  an immutable tuple
         """Connect, for a trio task. Raises `ConnectionLostError`, `SqlError`, and `DatabaseError` for an old server."""
         wire = cls(await connected(url), timeouts)
-        wire._note_session(await wire.exchange([_settings(timeouts, wire._process)]))
+        wire._note_session(await wire.exchange([_settings(timeouts, wire.process)]))
         return wire
 
     @classmethod
     def connect_now(cls, url: StoreUrl, timeouts: Timeouts = Timeouts()) -> Wire:  # noqa: B008  an immutable tuple
         """Connect as `connect` does, blocking the calling thread."""
         wire = cls(connected_now(url), timeouts)
-        wire._note_session(wire.exchange_now([_settings(timeouts, wire._process)]))
+        wire._note_session(wire.exchange_now([_settings(timeouts, wire.process)]))
         return wire
 
     @property
@@ -124,25 +123,6 @@ class Wire:
             pq.TransactionStatus.INTRANS,
             pq.TransactionStatus.INERROR,
         )
-
-    @property
-    def process(self) -> int:
-        """The process id of the server's side of this session; behind a pooler, the one at the time of connecting."""
-        return self._process
-
-    @property
-    def is_pooled(self) -> bool:
-        """Whether the connection goes through a pooler, which made up the process id."""
-        return self._is_pooled
-
-    @property
-    def server_version(self) -> int:
-        """Major version of the server."""
-        return self._connection.server_version // 10_000
-
-    def statistics(self) -> WireStatistics:
-        """Return counts since the connection was made."""
-        return WireStatistics(self._round_trips, self._statements, self._waits)
 
     async def exchange(self, statements: Sequence[Statement]) -> list[Result]:
         """Send all statements, wait once, and return a result for each, in order. Without `begin` and `commit` they are
@@ -170,8 +150,8 @@ class Wire:
         if not self.is_open:
             raise ConnectionLostError("the connection to the database is closed")
         self._busy = True
-        self._round_trips += 1
-        self._statements += len(statements)
+        self.round_trips += 1
+        self.statements += len(statements)
         try:
             sent = self._send(statements)
             yield from self._flushing()
@@ -189,8 +169,8 @@ class Wire:
             self._busy = False
 
     def _note_session(self, settings: list[Result]) -> None:
-        self._process = integer(settings[0].rows[0][0])
-        self._is_pooled = self._process != self._connection.backend_pid
+        self.process = integer(settings[0].rows[0][0])
+        self.is_pooled = self.process != self._connection.backend_pid
 
     def _send(self, statements: Sequence[Statement]) -> list[bytes | None]:
         """Send statements. Return for each expected response the SQL that it prepares, or `None` for a result."""
@@ -198,7 +178,7 @@ class Wire:
         sent: list[bytes | None] = []
         for sql, parameters, prepared in statements:
             formats = [pq.Format.BINARY] * len(parameters)
-            if prepared and not self._is_pooled:
+            if prepared and not self.is_pooled:
                 name = _name(sql)
                 if sql not in self._prepared:
                     self._prepared.add(sql)
@@ -215,7 +195,6 @@ class Wire:
         """Flush, and read too: a server that responds to a long pipeline stops reading until it is read from."""
         connection = self._connection
         while connection.flush():
-            self._waits += 1
             yield connection.socket, For.EITHER
             connection.consume_input()
 
@@ -242,7 +221,6 @@ class Wire:
         connection = self._connection
         while True:
             while connection.is_busy():
-                self._waits += 1
                 yield connection.socket, For.READABLE
                 connection.consume_input()
             answer = connection.get_result()
@@ -286,9 +264,7 @@ def _settings(timeouts: Timeouts, process: int) -> Statement:
 
 @lru_cache(1024)
 def _name(sql: bytes) -> bytes:
-    """Name a prepared statement by its SQL. If a session turns out to be another's, it can only refuse the name: a
-    number would name another statement there.
-    """
+    """Name a prepared statement by its SQL: in a session of another's, a number would name another statement."""
     return b"svc_" + blake2s(sql, digest_size=12).hexdigest().encode()
 
 
@@ -315,9 +291,7 @@ def _text(connection: abc.PGconn) -> str:
 
 
 class Pool:
-    """Lends the connections of a serving store to tasks. It creates connections when needed, up to a maximum, and keeps
-    them. A task that finds none free waits in line.
-    """
+    """Lends connections to tasks, makes them as needed up to a maximum, and keeps them. Tasks wait in line."""
 
     def __init__(self, connect: Callable[[], Awaitable[Wire]], most: int) -> None:
         self._connect = connect

@@ -18,19 +18,28 @@ from typing import TYPE_CHECKING, Final, Literal
 import msgspec
 
 from svc.identify.matching import blocks, parameters
-from svc.identify.matching.chance import ALL_AGREE, BIT, Chance
 from svc.identify.matching.changes import TABLE_OF_RELEASES, releases_between
-from svc.identify.matching.comparison import (
+from svc.identify.matching.likelihood import (
+    ALL_AGREE,
+    BIT,
+    CROWDED,
+    FAR,
+    HIDDEN,
     INDEPENDENT,
     LEADERS,
+    NEAR,
+    SURROUNDINGS,
+    UNKNOWN,
+    WIDE,
+    Chance,
+    calibrated,
     changed_first,
     compare,
     is_other_program,
+    kind_of,
     other_version,
     row_of,
 )
-from svc.identify.matching.learned import calibration
-from svc.identify.matching.learned.calibration import CROWDED, FAR, HIDDEN, NEAR, SURROUNDINGS, UNKNOWN, WIDE, kind_of
 from svc.identify.matching.tokens import STRANGERS
 from svc.identify.matching.visitor import VARIES
 from svc.identify.model import Attribute
@@ -64,7 +73,7 @@ class LinkDecision(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     probability_new: float = 1.0
     kind: int = 0
     raw: float = 0.0
-    """What kind of link decision it is, and its probability before calibration (`calibration`)."""
+    """What kind of link decision it is, and its probability before calibration (`calibrated`)."""
     distinct: bool = False
     """The report tells devices apart: by chance hardly any other device would agree with all of it."""
     hidden: float = 0.0
@@ -303,15 +312,15 @@ def decide(
     best = max(weighed, key=lambda candidate: (candidate.pooled, candidate.visitor.last_seen_s, -candidate.number))
     raw = min(best.pooled / total, 1.0)
     kind = kind_of(best.network_context, exact=best.exact, token=bool(features.token))
-    calibrated = calibration.calibrated(kind, raw, rate, statistics.caution())
+    posterior = calibrated(kind, raw, rate, statistics.caution())
     # What the calibration takes from the best is shared by the others as before.
-    doubt = (1.0 - calibrated) / max(1.0 - raw, 1e-9)
-    probability_new = min((1.0 - rate) / total * doubt, 1.0 - calibrated)
+    doubt = (1.0 - posterior) / max(1.0 - raw, 1e-9)
+    probability_new = min((1.0 - rate) / total * doubt, 1.0 - posterior)
     hidden = _hidden(features, best, now_ms // 1000, statistics)
     equals, living, gone = _equals(features, best, weighed, now_ms // 1000, statistics)
-    probability = min(calibrated / (1.0 + hidden), 1.0 / (1.0 + equals))
+    probability = min(posterior / (1.0 + hidden), 1.0 / (1.0 + equals))
     # Until something returned, a new token costs no more than none, and who was parted is no equal (decisions 18.4).
-    sure = min(calibrated, 1.0 / (1.0 + living)) if hidden < parameters.HIDDEN_DEVICE else probability
+    sure = min(posterior, 1.0 / (1.0 + living)) if hidden < parameters.HIDDEN_DEVICE else probability
     bar = _link_probability(features, best, counts, hidden, gone, statistics)
     outcome: Linkage
     if linked := sure >= bar:

@@ -322,7 +322,7 @@ CALIBRATION: Final = (
     (0.4, 0.28),
     (0.3, 0.4),
 )
-"""Per kind of link decision (`calibration.kind_of`): intercept and slope of the log odds that it is right over the log
+"""Per kind of link decision (`likelihood.kind_of`): intercept and slope of the log odds that it is right over the log
 odds that it was given, both less those of the prior. Fitted by `bench/linkage/curves` on four simulated populations,
 one of them three quarters factory copies, with and without tokens, and on the devices that are not held out there.
 Crowded surroundings were too rare: set between near and far. Elsewhere with a token that is not known (18th and 24th),

@@ -33,10 +33,10 @@ from svc.identify.matching.blocks import (
     read_records,
     token_key,
 )
-from svc.identify.matching.certainty import bounded
 from svc.identify.matching.claims import (
     Claim,
     Split,
+    bounded,
     claim_of,
     is_device_alone,
     is_device_of_its_own,
@@ -52,9 +52,9 @@ from svc.identify.matching.decision import (
     decide,
     proven_by_network,
 )
-from svc.identify.matching.learned.calibration import CROWDED, NEAR, SURROUNDINGS
 from svc.identify.matching.learned.statistics import Statistics
 from svc.identify.matching.learned.update import NOTHING, StatisticsUpdate
+from svc.identify.matching.likelihood import CROWDED, NEAR, SURROUNDINGS
 from svc.identify.matching.tokens import DEVICE, STRANGERS, Token, older_beside, rivals_of
 from svc.identify.matching.visitor import Visitor, first_record
 

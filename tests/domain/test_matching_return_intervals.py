@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from svc.identify.matching.learned.return_intervals import ReturnIntervals, usual_recency
+from svc.identify.matching.learned.lessons import ReturnIntervals, usual_recency
 from svc.identify.matching.learned.statistics import Statistics, StatisticsRows
 from svc.identify.matching.parameters import CHANGE_DAYS, RETURN_INTERVALS_BOUNDS, RETURN_INTERVALS_MEMORY
 from svc.identify.matching.recognition import likeliest_visitor

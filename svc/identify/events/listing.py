@@ -1,6 +1,7 @@
 """Which events a list shows: the window in time, the filters and the page (interface 4.2, decisions 7.1).
 
-What may live here: what the query says in, a `Listing` or a `Refusal` out.
+What may live here: what the query says in, a `Listing` or a `Refusal` out; and the order of events, which their changes
+share (decisions 19).
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 import msgspec
 
@@ -325,3 +326,25 @@ def read_window(start: str | None, end: str | None, now_ms: int, retention_ms: i
 
 def _invalid(parameter: str, issue: Issue) -> Refusal:
     return Refusal("invalid_window", (Detail(parameter, issue, "query"),))
+
+
+ChangeKind = Literal["updated", "erased"]
+CHANGE_KINDS: tuple[ChangeKind, ...] = get_args(ChangeKind)
+"""Their indexes are stored in keys: append, never move."""
+
+_BEHIND_EVENTS: Final = b"\xff" * 12
+"""No request id begins so, since the version of a UUIDv7 is in its seventh byte."""
+
+
+def place_of_change(changed_at_ms: int, sequence: int) -> Position:
+    """Return the place of a change among events: behind those of its millisecond (Unix ms), in the order of
+    `sequence`.
+    """
+    return Position(changed_at_ms, _BEHIND_EVENTS + sequence.to_bytes(4))
+
+
+def first_change_behind(place: Position) -> tuple[int, int]:
+    """Return (`changed_at_ms`, `sequence`) of the first change that could come behind a place."""
+    at_ms, tail = place
+    sequence = int.from_bytes(tail[12:]) + 1 if tail.startswith(_BEHIND_EVENTS) else 0
+    return (at_ms + 1, 0) if sequence >> 32 else (at_ms, sequence)

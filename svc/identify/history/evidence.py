@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeVar
 import msgspec
 from blake3 import blake3
 
-from svc.identify.history.days import AddressHistory, VisitorHistory
+from svc.identify.history.activity import AddressHistory, VisitorHistory
 from svc.identify.model import Attribute, Observation
 from svc.identify.network.timezones import country_of_zone
 from svc.kernel.net.addresses import read_address
@@ -29,7 +29,7 @@ from svc.kernel.values.ids import ordered_digest
 
 if TYPE_CHECKING:
     from svc.identify.matching import Features, Recognition, Statistics
-    from svc.identify.matching.learned.renderings import Rendered
+    from svc.identify.matching.learned.lessons import Rendered
     from svc.identify.model import Network, Report
 
 HOUR_S: Final = 3600

@@ -9,8 +9,8 @@ compared, how it is found, what is kept), `learned` (statistics), `parameters` (
 from svc.identify.matching.blocks import EMPTY_BLOCK, Block, BlockKey, Index, block_keys, likely_visitors
 from svc.identify.matching.changes import changes
 from svc.identify.matching.features import Features, extract
+from svc.identify.matching.learned.lessons import StatisticsUpdate
 from svc.identify.matching.learned.statistics import Statistics
-from svc.identify.matching.learned.update import StatisticsUpdate
 from svc.identify.matching.recognition import Recognition, match_visitor
 from svc.identify.matching.visitor import Visitor
 

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from svc.identify.matching import blocks, parameters
-from svc.identify.matching.learned.return_intervals import ROW_OF_DAY
+from svc.identify.matching.learned.lessons import ROW_OF_DAY
 from svc.identify.matching.learned.statistics import HARDWARE, LOCALE
 from svc.identify.matching.parameters import ATTRIBUTE_COUNT
 from svc.identify.model import Attribute

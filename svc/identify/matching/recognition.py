@@ -52,8 +52,8 @@ from svc.identify.matching.decision import (
     decide,
     proven_by_network,
 )
+from svc.identify.matching.learned.lessons import NOTHING, StatisticsUpdate
 from svc.identify.matching.learned.statistics import Statistics
-from svc.identify.matching.learned.update import NOTHING, StatisticsUpdate
 from svc.identify.matching.likelihood import CROWDED, NEAR, SURROUNDINGS
 from svc.identify.matching.tokens import DEVICE, STRANGERS, Token, older_beside, rivals_of
 from svc.identify.matching.visitor import Visitor, first_record

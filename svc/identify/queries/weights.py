@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from svc.identify.scoring.score import Weights
-from svc.identify.scoring.weights import StoredWeights, resolve
+from svc.identify.scoring.score import StoredWeights, Weights, resolve
 from svc.identify.tables import WEIGHTS
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.fields import PLATFORMS, Platform

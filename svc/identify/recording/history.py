@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from svc.identify.history.days import AddressHistory, VisitorHistory
+from svc.identify.history.activity import AddressHistory, VisitorHistory
 from svc.identify.history.evidence import (
     REPLAY_MEMORY_S,
     ReportFingerprint,

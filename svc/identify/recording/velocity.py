@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from svc.identify.history.activity import AddressActivity, VisitorActivity
-from svc.identify.history.days import AddressHistory, VisitorHistory
+from svc.identify.history.activity import AddressActivity, AddressHistory, VisitorActivity, VisitorHistory
 from svc.identify.history.evidence import DAY_S
 from svc.identify.history.newcomers import Arrival, arrived, without
 from svc.identify.index.digests import digest_of

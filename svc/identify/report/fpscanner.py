@@ -13,9 +13,8 @@ import msgspec
 
 from svc.identify.model import ClientHints
 from svc.identify.report import canonical, values
-from svc.identify.report.leaves import leaves_of
 from svc.identify.report.masks import STANDARD_PLUGINS
-from svc.identify.report.table import Adapter, FieldTable, ReportPart, Signals, fields
+from svc.identify.report.table import Adapter, FieldTable, ReportPart, Signals, fields, leaves_of
 from svc.identify.report.values import flag, members, number, pattern, scalar_text, short_text, text, text_of, whole
 
 SECTIONS = ("automation", "device", "browser", "graphics", "codecs", "locale", "contexts")

@@ -30,17 +30,20 @@ from svc.identify.matching.changes import (
     unlearned_table,
 )
 from svc.identify.matching.features import Features
-from svc.identify.matching.learned import renderings
-from svc.identify.matching.learned.return_intervals import (
+from svc.identify.matching.learned.lessons import (
     ROW_OF_DAY,
     Handshakes,
+    Rendering,
+    Renderings,
     ReturnIntervals,
+    StatisticsUpdate,
     Successions,
     is_unusual,
     learn_handshake,
+    learn_rendering,
     share_apart,
+    unseen_renderings,
 )
-from svc.identify.matching.learned.update import StatisticsUpdate
 from svc.identify.matching.parameters import (
     ATTRIBUTE_COUNT,
     LINK_AT_HOME,
@@ -104,7 +107,7 @@ class _Shared(msgspec.Struct, gc=False):
     device's."""
     successions: list[Successions] = msgspec.field(default_factory=lambda: [Successions(), Successions()])
     """Of desktops and of mobiles."""
-    renderings: renderings.Renderings = msgspec.field(default_factory=dict[int, renderings.Rendering])
+    renderings: Renderings = msgspec.field(default_factory=dict[int, Rendering])
     newcomers: float = 0.0
     visits: float = 0.0
     """Devices that visits added lately, by expectation, and these visits."""
@@ -252,7 +255,7 @@ class Statistics:
 
     def unseen_renderings(self, features: Features) -> tuple[Attribute, ...]:
         """Return which of canvas and audio has a value that no known device of the same release has (`renderings`)."""
-        return renderings.unseen(self._shared.renderings, features)
+        return unseen_renderings(self._shared.renderings, features)
 
     def new_for_each_known(self) -> float:
         """Return how many new devices come for each visit of a known one, within `parameters.NEW_FOR_EACH_KNOWN`."""
@@ -311,7 +314,7 @@ class Statistics:
         for counts in (known.successions, self._shared.successions[features.mobile]):
             counts.learn(update.joined, update.parted)
         if update.rendered:
-            renderings.learn(self._shared.renderings, features, update.rendered)
+            learn_rendering(self._shared.renderings, features, update.rendered)
         self._count_newcomer(update.new_devices)
         given_up = self._note(features.family, known.version_visits)
         if update.before is not None and update.returned_at_s:

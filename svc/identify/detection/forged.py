@@ -9,16 +9,14 @@ what it likes, and forgets some.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import svc
 from svc.identify.detection.claimed import Claimed
+from svc.identify.detection.findings import Findings
+from svc.identify.model import Agent, ClientHints, Report, RequestFacts
 from svc.identify.network.request_headers import is_of_a_script
 from svc.kernel.values.ids import time_of_uuid
-
-if TYPE_CHECKING:
-    from svc.identify.detection.findings import Findings
-    from svc.identify.model import Agent, ClientHints, Report, RequestFacts
 
 SIGNAL: Final = "forged_report"
 

@@ -22,7 +22,7 @@ import msgspec
 from blake3 import blake3
 
 from svc.identify.history.activity import AddressHistory, VisitorHistory
-from svc.identify.model import Attribute, Observation
+from svc.identify.model import Attribute, Network, Observation, Report
 from svc.identify.network.timezones import country_of_zone
 from svc.kernel.net.addresses import read_address
 from svc.kernel.values.ids import ordered_digest
@@ -30,7 +30,6 @@ from svc.kernel.values.ids import ordered_digest
 if TYPE_CHECKING:
     from svc.identify.matching import Features, Recognition, Statistics
     from svc.identify.matching.learned.lessons import Rendered
-    from svc.identify.model import Network, Report
 
 HOUR_S: Final = 3600
 DAY_S: Final = 24 * HOUR_S

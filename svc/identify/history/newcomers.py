@@ -10,17 +10,13 @@ counts of an event, and none of the API.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from svc.identify.history.evidence import DAY_S, ENOUGH_DEVICES, rare_device
-from svc.identify.matching.blocks import EVERYTHING, BlockKey, attribute_keys, exact_key, network_key
+from svc.identify.matching import Features, Statistics, Visitor
+from svc.identify.matching.blocks import EVERYTHING, BlockKey, Index, attribute_keys, exact_key, network_key
 from svc.identify.model import Observation
 from svc.identify.velocity.counts import MOST, Seen, VelocityRow
-
-if TYPE_CHECKING:
-    from svc.identify.matching import Features, Statistics, Visitor
-    from svc.identify.matching.blocks import Index
-
 
 THIRD: Final = 3
 """With so many new tokens of one report at one address within a day, its storage was cleared again and again."""

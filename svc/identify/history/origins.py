@@ -10,14 +10,11 @@ that make up browsers make new visitors, and teach nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
-from svc.identify.model import Observation
-
-if TYPE_CHECKING:
-    from svc.identify.model import Report, RequestFacts
+from svc.identify.model import Observation, Report, RequestFacts
 
 REMEMBERED: Final = 20
 """Visits of one origin that are remembered."""

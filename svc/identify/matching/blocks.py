@@ -20,25 +20,20 @@ not others; between them, the eight kinds find nearly every return (the blocking
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, cast
+from typing import Final, Protocol, TypeAlias, cast
 
 import msgspec
 from blake3 import blake3
 
 from svc.identify.matching import parameters
+from svc.identify.matching.features import Features
 from svc.identify.matching.parameters import BLOCK_LENGTH
 from svc.identify.matching.tokens import told_apart
+from svc.identify.matching.visitor import Visitor
 from svc.identify.model import Attribute
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from svc.identify.matching.features import Features
-    from svc.identify.matching.visitor import Visitor
-
 
 BlockKey: TypeAlias = bytes
 """Nine bytes: the kind's letter and a 64-bit hash, big-endian. Short, of one width, and a dictionary key as it is."""

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 import msgspec
 
 from svc.identify.matching import parameters
-from svc.identify.matching.blocks import token_key
+from svc.identify.matching.blocks import Index, token_key
 from svc.identify.matching.changes import TABLE_OF_RELEASES, releases_between
-from svc.identify.matching.features import is_of_app
+from svc.identify.matching.features import Features, is_of_app
+from svc.identify.matching.learned.statistics import Statistics
 from svc.identify.matching.likelihood import (
     INDEPENDENT,
     LEADERS,
@@ -37,15 +38,11 @@ from svc.identify.matching.tokens import (
     kept,
     older_beside,
 )
+from svc.identify.matching.visitor import Visitor
 from svc.identify.model import Attribute
 
 if TYPE_CHECKING:
-    from svc.identify.matching.blocks import Index
-    from svc.identify.matching.features import Features
-    from svc.identify.matching.learned.statistics import Statistics
     from svc.identify.matching.recognition import Recognition
-    from svc.identify.matching.tokens import Token
-    from svc.identify.matching.visitor import Visitor
 
 
 _HARD_BITS: Final = (

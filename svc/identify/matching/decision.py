@@ -12,13 +12,16 @@ one" gives a posterior that sums to one.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from operator import eq
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 
 from svc.identify.matching import blocks, parameters
 from svc.identify.matching.changes import TABLE_OF_RELEASES, releases_between
+from svc.identify.matching.features import Features
+from svc.identify.matching.learned.statistics import Statistics
 from svc.identify.matching.likelihood import (
     ALL_AGREE,
     BIT,
@@ -41,15 +44,8 @@ from svc.identify.matching.likelihood import (
     row_of,
 )
 from svc.identify.matching.tokens import STRANGERS
-from svc.identify.matching.visitor import VARIES
+from svc.identify.matching.visitor import VARIES, Visitor
 from svc.identify.model import Attribute
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from svc.identify.matching.features import Features
-    from svc.identify.matching.learned.statistics import Statistics
-    from svc.identify.matching.visitor import Visitor
 
 Linkage = Literal["token", "doubted_token", "exact", "match", "ambiguous", "doubtful", "no_candidate", "unidentifiable"]
 """Linked by token, by a token that something contradicts, by a report seen before, by likeness; not linked because

@@ -12,23 +12,18 @@ takes it out (Platt, "Probabilistic Outputs for Support Vector Machines", 1999).
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from svc.identify.matching import blocks, parameters
+from svc.identify.matching.changes import ChangeRow
+from svc.identify.matching.features import Features
 from svc.identify.matching.learned.lessons import ROW_OF_DAY
-from svc.identify.matching.learned.statistics import HARDWARE, LOCALE
+from svc.identify.matching.learned.statistics import HARDWARE, LOCALE, Statistics
 from svc.identify.matching.parameters import ATTRIBUTE_COUNT
+from svc.identify.matching.visitor import Visitor
 from svc.identify.model import Attribute
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from svc.identify.matching.changes import ChangeRow
-    from svc.identify.matching.features import Features
-    from svc.identify.matching.learned.statistics import Statistics
-    from svc.identify.matching.visitor import Visitor
-
 
 Weights = tuple[tuple[int, float], ...]
 """(attribute, weight of its agreement)"""

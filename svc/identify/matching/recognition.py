@@ -14,7 +14,7 @@ that is easily made by anybody who copied one. A report that was sent before is 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -52,14 +52,12 @@ from svc.identify.matching.decision import (
     decide,
     proven_by_network,
 )
+from svc.identify.matching.features import Features
 from svc.identify.matching.learned.lessons import NOTHING, StatisticsUpdate
 from svc.identify.matching.learned.statistics import Statistics
 from svc.identify.matching.likelihood import CROWDED, NEAR, SURROUNDINGS
 from svc.identify.matching.tokens import DEVICE, STRANGERS, Token, older_beside, rivals_of
 from svc.identify.matching.visitor import Visitor, first_record
-
-if TYPE_CHECKING:
-    from svc.identify.matching.features import Features
 
 _COUNTED_AFTER_S: Final = DAY_S // 4
 """A visit that changes nothing is written down when the last one is longer ago than this."""

@@ -12,14 +12,12 @@ window's, or its storage was cleared.
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
+from svc.identify.matching.features import Features
 from svc.identify.matching.parameters import PROBATION_DAYS, SILENT_DAYS
-
-if TYPE_CHECKING:
-    from svc.identify.matching.features import Features
 
 TOKENS: Final = 12
 """Tokens kept of a visitor."""

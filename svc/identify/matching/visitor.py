@@ -7,12 +7,14 @@ everything in it is hashed, and every list in it is short.
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from svc.identify.matching import tokens as of_tokens
+from svc.identify.matching.features import Features
 from svc.identify.matching.parameters import (
     ATTRIBUTE_COUNT,
     JOINED_DAYS,
@@ -23,11 +25,6 @@ from svc.identify.matching.parameters import (
     SILENT_DAYS,
 )
 from svc.identify.matching.tokens import DAY_S, DEVICE, STRANGERS, Token
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from svc.identify.matching.features import Features
 
 FORMAT: Final = 6
 """First byte of a packed record. Formats 4 and 5 had no activity, and 1 to 3 other tokens, in 1 without probation."""

@@ -7,9 +7,10 @@ its keys chose, as it is stored, resolved and changed (decisions 6, interface 2.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -17,10 +18,6 @@ from svc.identify.model import EventSignal, EventTrigger, Level, Observation
 from svc.identify.scoring.signals import CATALOG, MAX_WEIGHT, Mode, default_weights, signal_names, weighs_twice
 from svc.kernel.values.fields import PLATFORMS, Platform
 from svc.kernel.values.refusals import Detail, Refusal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
 
 DEFAULT_THRESHOLD = 30
 

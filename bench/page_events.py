@@ -17,8 +17,8 @@ from svc.identify.events.hour_counts import NOTHING, HourCounts, sum_of
 from svc.identify.events.segments import Digests, Segment, joined, of_one, packed
 from svc.identify.history.evidence import REPLAY_MEMORY_S, ReportFingerprint
 from svc.identify.index.digests import digests
-from svc.identify.index.jobs import EVENTS_A_LARGE
 from svc.identify.index.queries import SLOTS, part_of
+from svc.identify.indexing.jobs import EVENTS_A_LARGE
 from svc.identify.model import EventSignal, EventTrigger, Verdict
 from svc.identify.network.facts import Country
 from svc.identify.records import Event

@@ -22,8 +22,8 @@ from bench.reports import device_report, identified, sdk_report, submitted
 from svc.features.identification.transaction import identify
 from svc.features.organizations.jobs import create_organization
 from svc.identify.identification import Submission, assess
-from svc.identify.index.jobs import step
 from svc.identify.index.queries import Scope
+from svc.identify.indexing.jobs import step
 from svc.identify.matching import Features, Statistics
 from svc.identify.model import RequestFacts
 from svc.identify.tables import VISITOR_COUNTS

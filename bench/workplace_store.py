@@ -30,8 +30,8 @@ from svc.features.reviews.tables import OPEN_REVIEWS
 from svc.features.rules.jobs import ruleset_in_force, save_rules
 from svc.features.rules.ruleset import Rule
 from svc.identify.identification import Submission
-from svc.identify.index.jobs import rebuild_indexes, step
 from svc.identify.index.queries import Scope
+from svc.identify.indexing.jobs import rebuild_indexes, step
 from svc.identify.matching import Statistics
 from svc.identify.model import RequestFacts
 from svc.identify.network.facts import AutonomousSystem, Country, Known, Range

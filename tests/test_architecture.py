@@ -71,7 +71,7 @@ it, and one without such a word is pure, but for those of `KIND_OF`.
 """
 KIND_OF = {
     "svc.identify.invariants": "invariants",
-    "svc.identify.index.indexer": "actor",
+    "svc.identify.indexing.indexer": "actor",
     "svc.identify.network_data": "actor",
     "svc.features.identification.pipeline": "actor",
     "svc.identify.queries": "queries",

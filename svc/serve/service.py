@@ -48,7 +48,7 @@ from svc.http.server.listening import PlainListener, TlsListener
 from svc.http.server.messages import Application
 from svc.http.server.server import Edge, EdgeLimits, serve
 from svc.http.traffic import Describe, Traffic, details
-from svc.identify.index import indexer
+from svc.identify.indexing import indexer
 from svc.identify.keys import deferred
 from svc.identify.keys.signed_verdict import verdict_key
 from svc.identify.network_data.lookup import NetworkWatch

@@ -13,9 +13,9 @@ import pytest
 import trio
 import trio.testing
 
-from svc.identify.index import indexer
-from svc.identify.index import jobs as indexing
 from svc.identify.index.queries import FIRST_PART, SLOTS, SMALL
+from svc.identify.indexing import indexer
+from svc.identify.indexing import jobs as indexing
 from svc.identify.tables import EVENT_SEGMENTS, EVENT_TAIL
 from svc.kernel.store.engine import KeyRange, Writer
 from svc.kernel.store.schema.codec import CorruptionError

@@ -15,7 +15,7 @@ from bench.page_visits import Visits
 from bench.pages import measure
 from svc.features.checks.invariants import violations
 from svc.features.tables import TABLES
-from svc.identify.index.jobs import EVENTS_A_LARGE
+from svc.identify.indexing.jobs import EVENTS_A_LARGE
 from svc.identify.matching import Statistics
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.ids import DAY_MS

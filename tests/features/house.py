@@ -20,7 +20,7 @@ from svc.features.members.sign_in.second_factor import code_at
 from svc.features.routes import ROUTES
 from svc.http.openapi.json_schema import components, example, reference
 from svc.http.route import CONSOLE_ROOT, Route
-from svc.identify.index.indexer import index
+from svc.identify.indexing.indexer import index
 from svc.identify.keys.proof import Subject
 from svc.kernel.tenants.organization import Organization
 from tests.spec.automation import Automation

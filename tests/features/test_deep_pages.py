@@ -12,7 +12,7 @@ import pytest
 
 from svc.features.routes import API
 from svc.http.route import Route
-from svc.identify.index import indexer
+from svc.identify.indexing import indexer
 from svc.identify.tables import EVENT_SEGMENTS
 from tests.features.counting import Counting
 from tests.features.house import House, ask

@@ -9,8 +9,8 @@ import pytest
 
 from svc.features.erasure import organizations as removal
 from svc.features.visitors import routes as endpoints
-from svc.identify.index import jobs as indexing
 from svc.identify.index.queries import Scope
+from svc.identify.indexing import jobs as indexing
 from svc.identify.queries import visitors as visitor_views
 from svc.kernel.values.timestamps import timestamp
 from svc.kernel.work import slices

@@ -14,11 +14,11 @@ import structlog
 
 from svc.features.checks.invariants import violations
 from svc.features.feed.feed import HOLD_MS
-from svc.identify.index import indexer
-from svc.identify.index import jobs as indexing
 from svc.identify.index.digests import digests
-from svc.identify.index.indexer import repair
 from svc.identify.index.queries import FIRST_PART, SLOTS, SMALL, part_of
+from svc.identify.indexing import indexer
+from svc.identify.indexing import jobs as indexing
+from svc.identify.indexing.indexer import repair
 from svc.identify.tables import EVENT_SEGMENTS, EVENTS
 from svc.kernel.store.engine import KeyRange, Writer
 from svc.kernel.store.store import Store

@@ -22,7 +22,7 @@ from svc.features.billing.settler import settle_all
 from svc.features.retention.sweeper import Progress, sweep
 from svc.features.routes import API
 from svc.features.tables import TABLES
-from svc.identify.index.indexer import index
+from svc.identify.indexing.indexer import index
 from svc.identify.tables import DOCUMENTS, EVENTS, STATISTICS, WEIGHTS_SNAPSHOTS
 from svc.kernel.store.engine import KeyRange
 from svc.kernel.store.schema.table import Table

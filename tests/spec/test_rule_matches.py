@@ -17,8 +17,8 @@ from svc_client import AsyncClient
 
 from svc.features.checks.invariants import violations
 from svc.features.retention.sweeper import sweep
-from svc.identify.index.jobs import step
 from svc.identify.index.queries import Scope
+from svc.identify.indexing.jobs import step
 from svc.identify.model import Decision, ShadowMatch
 from svc.identify.queries.events import put_event
 from svc.identify.recording.visitors import counted

@@ -17,7 +17,7 @@ import trio
 
 from svc.features.feed.feed import HOLD_MS
 from svc.features.retention.sweeper import Progress, finish_interrupted, sweep
-from svc.identify.index import indexer
+from svc.identify.indexing import indexer
 from svc.identify.tables import (
     ACCOUNT_ERASURES,
     ACCOUNTS,

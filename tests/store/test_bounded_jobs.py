@@ -26,7 +26,7 @@ from svc.features.reviews.jobs import Closing, close_review, open_review
 from svc.features.reviews.tables import REVIEWS
 from svc.features.webhooks.queries import Registered
 from svc.features.webhooks.tables import ATTEMPTS, DELIVERIES
-from svc.identify.index.indexer import index
+from svc.identify.indexing.indexer import index
 from svc.identify.model import RequestFacts, Subject
 from svc.identify.recording.velocity import MAX_COMPARED, MAX_SHARED
 from svc.identify.records import Idempotency

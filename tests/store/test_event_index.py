@@ -19,11 +19,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from svc.features.checks.invariants import violations
 from svc.features.erasure.visitors import events_of
 from svc.identify.events.listing import FACETS, Filters, Listing, Position
-from svc.identify.index import jobs as indexing
 from svc.identify.index.digests import digest_of, digests
-from svc.identify.index.jobs import poll, step
 from svc.identify.index.queries import SLOTS, SMALL, Scope, scope_of
 from svc.identify.index.tally_queries import read_part
+from svc.identify.indexing import jobs as indexing
+from svc.identify.indexing.jobs import poll, step
 from svc.identify.model import Decision, ShadowMatch
 from svc.identify.queries import visitors as visitor_views
 from svc.identify.queries.events import NOTHING_BEHIND, event_page, positions, read, scan_action_counts

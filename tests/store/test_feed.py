@@ -26,9 +26,9 @@ from svc.features.feed.feed import AHEAD_MS, BEGINNING, HOLD_MS, STEP_MS, Ahead,
 from svc.features.feed.jobs import close
 from svc.features.feed.pages import FEED, FeedPages
 from svc.identify.events.listing import Filters, Listing, Position
-from svc.identify.index import jobs as indexing
-from svc.identify.index.jobs import rebuild
 from svc.identify.index.queries import Scope
+from svc.identify.indexing import jobs as indexing
+from svc.identify.indexing.jobs import rebuild
 from svc.identify.queries.events import event_page, rewrite_event
 from svc.identify.records import Event
 from svc.identify.tables import EVENT_SEGMENTS, EVENTS, FEED_CLOSED, LATE_EVENTS

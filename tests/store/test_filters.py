@@ -20,8 +20,8 @@ from svc.identify.index import digests
 from svc.identify.index import queries as event_index
 from svc.identify.index.digests import digest_of
 from svc.identify.index.forward_queries import SearchForward
-from svc.identify.index.jobs import step
 from svc.identify.index.queries import SEGMENT_KEYS
+from svc.identify.indexing.jobs import step
 from svc.identify.model import Decision, ShadowMatch
 from svc.identify.queries import events
 from svc.identify.queries.events import EventMatch, event_page, positions, put_event, read

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from svc.features.checks.invariants import violations
-from svc.identify.index.jobs import INDEX, Rebuilt, rebuild
+from svc.identify.indexing.jobs import INDEX, Rebuilt, rebuild
 from svc.identify.records import Event
 from svc.identify.tables import EVENT_TAIL, EVENTS, HOURS
 from svc.kernel.store import operations

@@ -19,7 +19,7 @@ from svc.features.backup.move import move as move_rows
 from svc.features.quarantine.command import quarantine
 from svc.features.upgrade import compact as compacting
 from svc.features.upgrade import upgrade
-from svc.identify.index.jobs import rebuild
+from svc.identify.indexing.jobs import rebuild
 from svc.kernel.access.jobs import revoke_all_keys
 from svc.kernel.config import Config
 from svc.kernel.store.directory import Opened, is_initialized, refuse_without_data

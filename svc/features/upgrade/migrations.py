@@ -17,7 +17,7 @@ from svc.features.lists.jobs import mark_filled_lists, note_listed
 from svc.features.upgrade import velocity_jobs
 from svc.features.webhooks.queries import attempt_index_keys
 from svc.features.webhooks.tables import ATTEMPTS
-from svc.identify.index.jobs import rebuild_indexes
+from svc.identify.indexing.jobs import rebuild_indexes
 from svc.identify.matching.learned.statistics import rows_of_format_2
 from svc.identify.queries.learned import PRODUCTION, SHARED
 from svc.identify.recording.visitors import counted

@@ -218,18 +218,13 @@ def read_listing(asked: Asked, now_ms: int, scope: CursorScope, retention_ms: in
     for name in ("order", "after"):
         if getattr(asked, name) not in (None, "newest"):
             return invalid(name, "invalid_value", "query")
-    window = None if asked.cursor is not None else read_window(asked.start, asked.end, now_ms, retention_ms)
-    if isinstance(window, Refusal):
-        return window
-    filters = read_filters(asked)
-    if isinstance(filters, Refusal):
-        return filters
-    if window is None:
-        return _continued(asked, filters, now_ms - retention_ms, scope)
+    if asked.cursor is not None:
+        return _continued(asked, asked.cursor, now_ms - retention_ms, scope)
+    found = read_search(asked, now_ms, retention_ms)
+    if isinstance(found, Refusal):
+        return found
     offset = ((asked.page or 1) - 1) * asked.limit
-    if offset > MAX_OFFSET:
-        return _invalid("page", "out_of_range")
-    return Listing(*window, filters, offset, asked.limit)
+    return _invalid("page", "out_of_range") if offset > MAX_OFFSET else found._replace(offset=offset, limit=asked.limit)
 
 
 def read_search(asked: Asked, now_ms: int, retention_ms: int) -> Listing | Refusal:
@@ -249,11 +244,13 @@ def next_cursor(asked: Asked, listing: Listing, resume: Resume, scope: CursorSco
     return _cursors(asked, listing.filters, scope).write(row)
 
 
-def _continued(asked: Asked, filters: Filters, oldest_ms: int, scope: CursorScope) -> Listing | Refusal:
-    assert asked.cursor is not None
+def _continued(asked: Asked, cursor: str, oldest_ms: int, scope: CursorScope) -> Listing | Refusal:
+    filters = read_filters(asked)
+    if isinstance(filters, Refusal):
+        return filters
     if asked.page is not None:
         return invalid("page", "invalid_value", "query")
-    row = _cursors(asked, filters, scope).read(asked.cursor)
+    row = _cursors(asked, filters, scope).read(cursor)
     if row is None:
         return invalid("cursor", "invalid_cursor", "query")
     from_ms, offset, *after = _CURSOR.unpack(row)

@@ -1,1 +1,1 @@
-"""The index of events: its segments, searches over them, and what puts events into segments."""
+"""The index of events: its segments, and searches over them."""

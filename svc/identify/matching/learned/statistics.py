@@ -44,18 +44,7 @@ from svc.identify.matching.learned.lessons import (
     share_apart,
     unseen_renderings,
 )
-from svc.identify.matching.parameters import (
-    ATTRIBUTE_COUNT,
-    LINK_AT_HOME,
-    PRIOR_DEVICES,
-    PRIOR_FREQUENCY,
-    PRIOR_HARDWARE,
-    PRIOR_LOCALE,
-    RETURN_RATE_MEMORY,
-    RETURN_RATE_VISITS,
-    RETURN_RATE_WITH_TOKEN,
-    RETURN_RATE_WITHOUT_TOKEN,
-)
+from svc.identify.matching.parameters import ATTRIBUTE_COUNT, PRIOR_DEVICES
 from svc.identify.matching.visitor import Visitor
 from svc.identify.model import Attribute
 
@@ -149,7 +138,11 @@ def rows_of_format_2(raw: bytes) -> StatisticsRows | None:
 
 _PRIOR: Final = tuple(
     PRIOR_DEVICES * frequency
-    for frequency in (*(PRIOR_FREQUENCY[attribute] for attribute in Attribute), PRIOR_HARDWARE, PRIOR_LOCALE)
+    for frequency in (
+        *(parameters.PRIOR_FREQUENCY[attribute] for attribute in Attribute),
+        parameters.PRIOR_HARDWARE,
+        parameters.PRIOR_LOCALE,
+    )
 )
 _EMPTY_CLASS: Final = _Class()
 
@@ -246,8 +239,8 @@ class Statistics:
         is kept within the bounds of `RETURN_RATE_WITH_TOKEN` or `RETURN_RATE_WITHOUT_TOKEN`.
         """
         returned, visits = self._shared.returns.get(_token_state(features), (0.0, 0.0))
-        usual, low, high = RETURN_RATE_WITH_TOKEN if features.token else RETURN_RATE_WITHOUT_TOKEN
-        rate = (usual * RETURN_RATE_VISITS + returned) / (RETURN_RATE_VISITS + visits)
+        usual, low, high = parameters.RETURN_RATE_WITH_TOKEN if features.token else parameters.RETURN_RATE_WITHOUT_TOKEN
+        rate = (usual * parameters.RETURN_RATE_VISITS + returned) / (parameters.RETURN_RATE_VISITS + visits)
         # In a class that hardly came so far, other classes say little.
         of_class = self._classes.get(features.family, _EMPTY_CLASS).version_visits
         rate += (usual - rate) * parameters.CLASS_VISITS / (parameters.CLASS_VISITS + of_class)
@@ -287,7 +280,7 @@ class Statistics:
         """
         visits = self._classes.get(features.family, _EMPTY_CLASS).version_visits
         youth = max(1.0 - visits / parameters.YOUNG_VISITS, 0.0)
-        return parameters.LINK_WITH_TOKEN_NEARBY + (LINK_AT_HOME - parameters.LINK_WITH_TOKEN_NEARBY) * youth
+        return parameters.LINK_WITH_TOKEN_NEARBY + (parameters.LINK_AT_HOME - parameters.LINK_WITH_TOKEN_NEARBY) * youth
 
     def recency(self, gap_days: float) -> float:
         """Return how much likelier than others a visitor that has been away for so long is to come now."""
@@ -324,7 +317,7 @@ class Statistics:
         if update.returned is not None:
             state = _token_state(features)
             returned, visits = self._shared.returns.get(state, (0.0, 0.0))
-            fading = 0.5 if visits >= RETURN_RATE_MEMORY else 1.0
+            fading = 0.5 if visits >= parameters.RETURN_RATE_MEMORY else 1.0
             self._shared.returns[state] = ((returned + update.returned) * fading, (visits + 1.0) * fading)
         self._shared.waited += update.twins_waited
         self._shared.found += update.twins_found

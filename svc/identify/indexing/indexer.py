@@ -17,7 +17,8 @@ import structlog
 import trio
 
 from svc.identify.events.segments import Run
-from svc.identify.index.jobs import (
+from svc.identify.index.queries import Scope
+from svc.identify.indexing.jobs import (
     BrokenSegment,
     broken_segments,
     events_of,
@@ -28,7 +29,6 @@ from svc.identify.index.jobs import (
     run_of,
     step,
 )
-from svc.identify.index.queries import Scope
 from svc.kernel.store.engine import UnavailableError
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot

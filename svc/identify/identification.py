@@ -99,9 +99,7 @@ def _faults(asked: Any) -> Iterator[tuple[str, Issue]]:
 
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True):
-    """A request to identify: what was sent, by whom and from where. It is made only after the key was authenticated and
-    the body was read.
-    """
+    """A request to identify: what was sent, by whom, from where. Its key is valid and its body was read."""
 
     request_id: UUID
     new_visitor_id: str

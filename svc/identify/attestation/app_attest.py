@@ -122,9 +122,7 @@ def verify_attestation(
 def read_assertion(
     raw: bytes, key_id: bytes, client_data_hash: bytes, trust: AppleTrust
 ) -> Assertion | tuple[AppAttestFailure, ...]:
-    """Check an assertion object as far as that is possible without its key; return it, or what is wrong with it. Never
-    raises.
-    """
+    """Check an assertion object as far as its key is not needed; return it, or what is wrong. Never raises."""
     try:
         found = read_map(raw)
         signed, signature = found.get("authenticatorData"), found.get("signature")
@@ -160,9 +158,7 @@ def failures_of(proof: Proof, known: AttestedKey | None, environment: Environmen
 
 
 def updated(proof: Proof, known: AttestedKey | None, visitor_id: str, at_ms: int) -> AttestedKey:
-    """Return the record of a key after a valid proof. Its counter never decreases, even if a known key is attested
-    again.
-    """
+    """Return the record of a key after a valid proof. Its counter never falls, also where it is attested again."""
     if isinstance(proof, NewKey):
         counter, first_ms = (0, at_ms) if known is None else (known.counter, known.first_seen_ms)
         return AttestedKey(proof.public_key, proof.app_id, proof.environment, counter, visitor_id, first_ms, at_ms)

@@ -42,9 +42,7 @@ def period(at_ms: int) -> int:
 
 
 def periods_to_search(at_ms: int) -> tuple[int, int, int]:
-    """Return the periods that can hold a valid challenge at `at_ms`, the likeliest first; the last is for a clock that
-    was set back.
-    """
+    """Return the periods that can hold a challenge valid at `at_ms`, likeliest first, last for a clock set back."""
     now = period(at_ms)
     return now, now - 1, now + 1
 

@@ -55,9 +55,7 @@ class Attestation(msgspec.Struct, frozen=True):
 
 
 def read_attestation(signals: dict[str, Any], platform: Platform, trust: Trust, at_ms: int) -> Attestation | None:
-    """Check the attestation in a report's signals at `at_ms` (decisions 7.5); return `None` if there is none. Never
-    raises.
-    """
+    """Check the attestation in a report's signals at `at_ms` (decisions 7.5); `None` without one. Never raises."""
     sent = signals.get("attestation")
     if sent is None:
         return None
@@ -95,9 +93,7 @@ def observe(failures: tuple[str, ...]) -> tuple[Observation, ...]:
 
 
 def missing(signals: dict[str, Any], platform: Platform) -> tuple[Observation, ...]:
-    """Return the signal `attestation_missing` if an app sends no attestation or says that it has none. Any JSON may be
-    passed.
-    """
+    """Return the signal `attestation_missing` if an app sends none or says that it has none. Takes any JSON."""
     sent = signals.get("attestation")
     if platform == "web" or (sent is not None and members(sent).get("format") != "none"):
         return ()

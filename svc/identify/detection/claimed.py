@@ -130,9 +130,7 @@ def _engine(text: str, system: System | None, *, chromium: bool, android: bool) 
 
 
 def system_of_platform(platform: str | None) -> System | None:
-    """Return the group of systems of a `navigator.platform` such as `Win32` or `Linux armv81`; `None` if it is missing
-    or unknown.
-    """
+    """Return the group of systems of a `navigator.platform` such as `Win32`; `None` if it is missing or unknown."""
     if not platform:
         return None
     if platform.startswith("Win"):
@@ -143,9 +141,7 @@ def system_of_platform(platform: str | None) -> System | None:
 
 
 def system_of_hint(platform: str | None) -> System | None:
-    """Return the group of systems of `Sec-CH-UA-Platform` (without quotes), such as `macOS`; `None` if it is missing or
-    unknown.
-    """
+    """Return the group of systems of an unquoted `Sec-CH-UA-Platform`, such as `macOS`; `None` if not known."""
     return _HINTED_SYSTEMS.get(platform) if platform else None
 
 

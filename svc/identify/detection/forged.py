@@ -114,9 +114,7 @@ def _look_at_fetch_metadata(facts: RequestFacts, claimed: Claimed, findings: Fin
 
 
 def sends_fetch_metadata(user_agent: str, claimed: Claimed) -> bool:
-    """Return whether the claimed browser sends `sec-fetch-*` with each request to a secure address; `False` if that is
-    not known.
-    """
+    """Return whether the claimed browser is known to send `sec-fetch-*` with each request to a secure address."""
     if claimed.engine is None or _OWN_NETWORKING.search(user_agent):
         return False
     return _version(user_agent, claimed) >= FIRST_WITH_FETCH_METADATA[claimed.engine]

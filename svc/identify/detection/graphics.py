@@ -32,9 +32,7 @@ _NOT_IN_A_PHONE = ("nvidia", "geforce", "radeon", "intel", "swiftshader")
 
 
 def detect_graphics(claims: Claims, claimed: Claimed, findings: Findings) -> None:
-    """Add `virtual_machine`, `gpu_mismatch` and contradictions of the renderer and its limits with the claimed
-    system.
-    """
+    """Add `virtual_machine`, `gpu_mismatch` and contradictions of renderer and limits with the claimed system."""
     if not claims.gpu_renderer:
         return
     renderer = claims.gpu_renderer[:_TEXT_LIMIT].lower()
@@ -54,9 +52,7 @@ def detect_graphics(claims: Claims, claimed: Claimed, findings: Findings) -> Non
 
 
 def is_software_renderer(renderer: str | None) -> bool:
-    """Return whether the renderer's name is that of one that draws on the CPU, such as SwiftShader; `False` if it is
-    missing.
-    """
+    """Return whether the renderer's name is that of one that draws on the CPU; `False` without a name."""
     if not renderer:
         return False
     text = renderer[:_TEXT_LIMIT].lower()

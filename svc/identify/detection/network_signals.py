@@ -21,9 +21,7 @@ from svc.kernel.values.fields import Platform
 def detect_programs(
     facts: RequestFacts, agent: Agent, network: Network, platform: Platform, findings: Findings
 ) -> None:
-    """Add `search_crawler`, `ai_agent`, `spoofed_crawler` and `bot_user_agent` by the program that the user agent
-    names.
-    """
+    """Add `search_crawler`, `ai_agent`, `spoofed_crawler`, `bot_user_agent` by the program in the user agent."""
     spoofed = agent.crawler is not None and _is_spoofed(agent, network)
     if spoofed:
         findings.add("spoofed_crawler", "address_not_of_operator")
@@ -60,9 +58,7 @@ _CLOUDS = {"Bingbot": "Microsoft"}
 
 
 def comes_from_operator(agent: Agent, network: Network) -> bool:
-    """Return whether the address is one that the crawler's operator publishes, or of the cloud that it uses; `False`
-    without an operator.
-    """
+    """Return whether the crawler's operator publishes the address, or its cloud has it; `False` without one."""
     if agent.operator is None:
         return False
     cloud = _CLOUDS.get(agent.operator)

@@ -173,9 +173,7 @@ _THREE_NUMBERS = re.compile(r"\d+\.\d+\.\d+\Z")
 
 
 def detect_hints(hints: ClientHints, claimed: Claimed, findings: Findings) -> None:
-    """Add contradictions of one source of client hints (report or headers) with the user agent: system, version,
-    brands.
-    """
+    """Add contradictions of one source of client hints (report, headers) with system, version, brands claimed."""
     system = system_of_hint(hints.platform)
     if system is not None and claimed.system is not None and system != claimed.system:
         findings.contradict("hints", "os_mismatch", "hints_vs_user_agent")
@@ -311,9 +309,7 @@ _GRAPHICS = ("gpu_vendor", "gpu_renderer")
 
 
 def detect_contexts(report: Report, claimed: Claimed, findings: Findings) -> None:
-    """Add findings where frames and workers give other values than the page. A value that only one side has shows
-    nothing.
-    """
+    """Add findings where frames and workers differ from the page. A value on one side alone shows nothing."""
     for name, answers in (report.claims.contexts or {}).items():
         if answers.get("webdriver") is True:
             findings.add("automation", f"webdriver_in_{name}", "definitive", "webdriver")

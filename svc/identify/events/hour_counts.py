@@ -58,15 +58,11 @@ class HourCounts(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
         return self._with(event, 1)
 
     def minus(self, event: Event) -> HourCounts:
-        """Return the counts without an event that is in them; without any other, wrong ones, and entries may be
-        negative.
-        """
+        """Return the counts without an event that is in them; any other gives wrong and maybe negative ones."""
         return self._with(event, -1)
 
     def pack(self) -> bytes:
-        """Return the counts as MessagePack: every identification reads and writes them, and CBOR takes ten times as
-        long.
-        """
+        """Return MessagePack: every identification reads and writes these, and CBOR takes ten times as long."""
         return _encode(self)
 
     @staticmethod

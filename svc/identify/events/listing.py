@@ -228,9 +228,7 @@ def read_listing(asked: Asked, now_ms: int, scope: CursorScope, retention_ms: in
 
 
 def read_search(asked: Asked, now_ms: int, retention_ms: int) -> Listing | Refusal:
-    """Return all events that the window and the filters leave, for who takes no page of them. Refuses as
-    `read_listing`.
-    """
+    """Return all events of the window and the filters, without a page. Refuses as `read_listing`."""
     window = read_window(asked.start, asked.end, now_ms, retention_ms)
     filters = read_filters(asked)
     if isinstance(window, Refusal):
@@ -334,9 +332,7 @@ _BEHIND_EVENTS: Final = b"\xff" * 12
 
 
 def place_of_change(changed_at_ms: int, sequence: int) -> Position:
-    """Return the place of a change among events: behind those of its millisecond (Unix ms), in the order of
-    `sequence`.
-    """
+    """Return a change's place: behind the events of its millisecond (Unix ms), in the order of `sequence`."""
     return Position(changed_at_ms, _BEHIND_EVENTS + sequence.to_bytes(4))
 
 

@@ -104,9 +104,7 @@ class AddressHistory(msgspec.Struct, frozen=True):
     """The day, since 1970."""
 
     def on(self, day: int) -> AddressHistory:
-        """Return the history as it counts on a UTC day: each begins again. A visit of the day before may be committed
-        after midnight's.
-        """
+        """Return the history of a UTC day, which begins empty; the day before may be committed after midnight."""
         return self if day <= self.day <= day + 1 else AddressHistory(day=day)
 
     @property
@@ -125,9 +123,7 @@ class AddressHistory(msgspec.Struct, frozen=True):
         return AddressHistory(visitors, homelands, self.lessons, self.lookalikes, self.day)
 
     def pack(self) -> bytes:
-        """Return 7 bytes and 10 for each visitor; little-endian (docs/internals/format.md). Nothing for an empty
-        history.
-        """
+        """Return 7 bytes and 10 a visitor, little-endian (docs/internals/format.md); none for an empty history."""
         if self.is_empty:
             return b""
         size = len(self.visitors)

@@ -158,9 +158,7 @@ def _place(network: Network, wide_network: int) -> tuple[str, int] | None:
 
 
 def address_id(ip: str) -> int:
-    """Return 64 bits that stand for an IPv4 address, or for the /64 of an IPv6 one. Text that is not an address is
-    hashed as it is.
-    """
+    """Return 64 bits for an IPv4 address, or the /64 of an IPv6 one; other text is hashed as it is."""
     address = read_address(ip)
     if address is None:
         spelled = ip.encode("utf-8", "replace")
@@ -322,9 +320,7 @@ def with_unusual_handshake(observations: tuple[Observation, ...]) -> tuple[Obser
 
 
 def is_remembered(first: ReportFingerprint, now_s: int) -> bool:
-    """Return whether a report that was sent first then still counts as sent before: within 30 days, on either side
-    (`REPLAY_MEMORY_S`).
-    """
+    """Return whether a report sent first then still counts as sent before (`REPLAY_MEMORY_S`, on either side)."""
     return abs(now_s - first.at_s) < REPLAY_MEMORY_S
 
 

@@ -100,9 +100,7 @@ def _returned_after_another(newcomers: Seen, arrival: Arrival) -> bool:
 
 
 def without(row: VelocityRow, visitor: int | None) -> VelocityRow:
-    """Return the row of an address without what it remembers of a visitor, by its number; the same object if that is
-    nothing.
-    """
+    """Return an address's row without what it remembers of a visitor (its number); the same object if nothing."""
     if visitor is None:
         return row
     newcomers = row.others[2]

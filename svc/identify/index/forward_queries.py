@@ -13,9 +13,7 @@ from svc.identify.tables import EVENT_SEGMENTS, EVENT_TAIL
 
 
 class SearchForward(Search):
-    """The same as `Search`, but oldest first. `ended_at`: the search has covered everything up to here, inclusive, and
-    nothing newer.
-    """
+    """As `Search`, but oldest first. `ended_at`: it has covered everything up to here, inclusive, and no more."""
 
     def _tail_rows(self) -> Iterator[TailRow]:
         start, end = (*self._scope, *self._oldest), (*self._scope, *self._beyond)
@@ -46,9 +44,7 @@ class SearchForward(Search):
         return merge(self._strip(SMALL), self._strip(self._first_part), key=by_position)
 
     def _strip(self, part: int) -> Iterator[Row]:
-        """Yield rows of a part up to the one in which the window ends; only keys of `SLOTS`, and if no value is asked
-        for.
-        """
+        """Yield rows of a part up to where the window ends; of `SLOTS`, or where no value is asked for, keys alone."""
         stem, table, snapshot = (*self._scope, part), EVENT_SEGMENTS, self._snapshot
         start = (*stem, *self._oldest)
         rows: Iterator[tuple[tuple[Any, ...], Segment | None]]

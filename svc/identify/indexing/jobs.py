@@ -72,9 +72,7 @@ class Polled(NamedTuple):
 
 
 def poll(snapshot: Snapshot, after: Scope | None, before_ms: int, of: int | None = None) -> Polled:
-    """Return the first scope after `after` for which `step` would do something; with `of`, only of that
-    organization.
-    """
+    """Return the first scope after `after`, of organization `of` if given, for which `step` would do something."""
     end = _BEYOND if of is None else (of + 1,)
     for _ in range(SCOPES_A_POLL):
         start = (of or 0,) if after is None else (after.number, after.environment + 1)
@@ -209,9 +207,7 @@ class Rebuilt(msgspec.Struct, frozen=True):
 
 
 def rebuild(transaction: Transaction, now_ms: int, steps: Steps = QUIET) -> Rebuilt:
-    """Rebuild the indexes as `rebuild_indexes` does, in a transaction that is not recorded (`Store.change_log`), and
-    end the operation log.
-    """
+    """Call `rebuild_indexes` in a transaction that is not recorded (`Store.change_log`); end the operation log."""
     operations.drop(transaction, now_ms, "the indexes of the store were rebuilt")
     events = rebuild_indexes(transaction, steps)
     return Rebuilt(events, sum(transaction.count(table) for table in INDEX), transaction.count(HOURS))
@@ -322,9 +318,7 @@ def broken_segments(snapshot: Snapshot, start: bytes) -> tuple[list[BrokenSegmen
 
 
 def remains_of(snapshot: Snapshot, broken: BrokenSegment) -> Remains | None:
-    """Return what there is of a segment; `None` if no row of it is corrupt any more. Raises `CorruptionError` where its
-    key may be corrupt.
-    """
+    """Return what there is of a segment; `None` = it is sound. Raises `CorruptionError` if its key is in doubt."""
     scope, part, upper = broken
     rows: dict[int, Segment | str] = {}
     for each in _parts(part):

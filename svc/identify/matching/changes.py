@@ -79,9 +79,7 @@ def unlearned_table(mobile: int) -> ChangeTable:
 
 @cache
 def change_rates(mobile: int) -> tuple[tuple[tuple[float, ...], ...], ...]:
-    """Return the probability that each attribute changes by the built-in rates, by releases and days as a
-    `ChangeTable`.
-    """
+    """Return the built-in probability that each attribute changes, by releases and days as a `ChangeTable`."""
     return tuple(
         tuple(tuple(math.exp(log) for log in changed) for _, changed in rows) for rows in unlearned_table(mobile)
     )

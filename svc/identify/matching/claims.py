@@ -76,9 +76,7 @@ Standing = Literal["proven", "doubted", "doubted in conflict", "conflict", "unsi
 
 
 def claim_of(index: Index, features: Features, identifier: int) -> Claim | None:
-    """Return the claim that a report makes by its token or its device id (`identifier`); `None` if no
-    visitor has it.
-    """
+    """Return the claim of a report by its token or device id (`identifier`); `None` if no visitor has it."""
     for number in index.block(token_key(identifier)).numbers:
         visitor = index.visitor(number)
         if visitor is None:
@@ -175,9 +173,7 @@ def is_device_of_its_own(features: Features, split: Split) -> bool:
 
 
 def share_parted(statistics: Statistics, token: Token) -> float:
-    """Return how many devices a token that is parted from its visitor shows, by expectation: one, where an older token
-    returned after it.
-    """
+    """Return how many devices a parted token shows, by expectation: one, where an older token returned after it."""
     if token.probation == STRANGERS:
         return 1.0
     odds = statistics.twin_odds()

@@ -105,9 +105,7 @@ def by_token(number: int, changed: int, *, exact: bool) -> LinkDecision:
 
 
 def by_doubted_token(number: int) -> LinkDecision:
-    """Return the decision for a token that is believed although an attribute that hardly ever changes
-    contradicts it.
-    """
+    """Return the decision for a token that is believed although an attribute that hardly changes contradicts it."""
     probability = parameters.DOUBTED_PROBABILITY
     return LinkDecision(
         number=number,

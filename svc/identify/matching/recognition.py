@@ -285,9 +285,7 @@ def _is_enough(decision: LinkDecision, refuted: _Refuted) -> bool:
 def likeliest_visitor(
     index: Index, statistics: Statistics, features: Features, now_ms: int, split: Split | None = None
 ) -> Found:
-    """Return the link decision on a report by device and network context alone, whether it is linked or not. Reads as
-    `match_visitor` does.
-    """
+    """Return the link decision by device and network context alone, linked or not. Reads as `match_visitor` does."""
     sole = None if split else _sole_sender(index, statistics, features, now_ms)
     return sole or _likeliest(index, statistics, features, now_ms, split)
 

@@ -115,9 +115,7 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def home_address(self) -> int:
-        """The address that every proven visit came from, on two days or more; 0 where there were several addresses, or
-        one day alone.
-        """
+        """The address that every proven visit came from, on two days at least; 0 where there is none."""
         known = self.addresses[0] if len(set(self.addresses)) == 1 else 0
         return known if known != VARIES and self.last_seen_s // DAY_S > self.first_seen_s // DAY_S else 0
 
@@ -325,9 +323,7 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
 
     @staticmethod
     def unpack(raw: bytes) -> Visitor:
-        """Return the record in these bytes, of this format or an earlier one. Raises `ValueError` when they are of
-        another.
-        """
+        """Return the record in bytes of this format or an earlier one. Raises `ValueError` for others."""
         listed = _FORMATS.get(raw[0]) if raw else None
         if listed is None:
             raise ValueError(f"not a visitor record of format {FORMAT}: first byte {raw[:1]!r}")

@@ -261,9 +261,7 @@ def read_checksums(content: bytes) -> dict[str, str]:
 
 
 def kept_files(folder: Path) -> dict[str, str]:
-    """Return a dict of name -> SHA-256 of the files that commands put there. Raises `FolderError` if that cannot be
-    read.
-    """
+    """Return name -> SHA-256 of the files that commands put there. Raises `FolderError` if it cannot be read."""
     try:
         return read_checksums((folder / CHECKSUMS_FILE).read_bytes())
     except FileNotFoundError:

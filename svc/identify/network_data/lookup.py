@@ -97,9 +97,7 @@ class NetworkData:
         return operator in self._operators
 
     def state(self, today: date, stale_days: int) -> FilesState:
-        """Return `missing` without any source, `stale` if any is more than `stale_days` days old, else `ok` (decisions
-        9.1).
-        """
+        """Return `missing` without a source, `stale` if one is older than `stale_days`, else `ok` (decisions 9.1)."""
         if not self._dates:
             return "missing"
         return "stale" if is_stale(min(built_at for _, _, built_at in self._dates), today, stale_days) else "ok"
@@ -147,9 +145,7 @@ class NetworkWatch:
     def __init__(
         self, directory: Path | None, built_in: BuiltInRanges | None, vpn_neighbors: int = VPN_NEIGHBORS
     ) -> None:
-        """Use only the built-in ranges if there is no directory; `vpn_neighbors` as for `NetworkData`. Reads nothing
-        yet.
-        """
+        """Use only the built-in ranges without a directory; `vpn_neighbors` as for `NetworkData`. Read nothing yet."""
         self._directory = directory
         self._compiled = partial(NetworkData, built_in, vpn_neighbors=vpn_neighbors)
         self._reading = NOTHING

@@ -127,9 +127,7 @@ class Mirror:
         return source.file in self._checksums
 
     def deliver(self, source: Source) -> Delivered:
-        """Return the file. Raises `UpdateError` if its SHA-256 is not the one of SHA256SUMS, `FetchError` and
-        `OSError`.
-        """
+        """Return the file. Raises `UpdateError` for another SHA-256 than in SHA256SUMS, `FetchError`, `OSError`."""
         expected = self._checksums.get(source.file)
         if expected is None:
             raise UpdateError(f"{self._where} has no {source.file} in its {CHECKSUMS_FILE}")

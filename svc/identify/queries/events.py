@@ -34,9 +34,7 @@ from svc.kernel.values.ids import made_at_ms
 
 
 def event(snapshot: Snapshot, number: int, request_id: UUID) -> Event | None:
-    """Return an event of the organization in any environment, however old, if retention has not deleted it; else
-    `None`.
-    """
+    """Return an event of any environment, however old; `None` if there is none, or retention deleted it."""
     return snapshot.get(EVENTS, number, request_id.bytes)
 
 
@@ -51,9 +49,7 @@ def deferred_report(snapshot: Snapshot, number: int, request_id: UUID) -> Deferr
 
 
 def weights_snapshot(snapshot: Snapshot, digest: bytes) -> dict[str, int]:
-    """Return the weights by signal that have this digest, which a document names. They are kept as long as a document
-    names them.
-    """
+    """Return the weights by signal with this digest, kept as long as a document names them."""
     kept = snapshot.get(WEIGHTS_SNAPSHOTS, digest)
     assert kept is not None, f"the weights {digest.hex()} are not kept"
     return kept.weights
@@ -91,9 +87,7 @@ def listed_row(found: EventMatch | UnreadableEvent) -> EventBody | UnreadableEve
 
 
 def put_event(transaction: Transaction, number: int, request_id: UUID, event: Event) -> None:
-    """Write a new event of the organization (by its number in the store), with its place in the feed; index it, and
-    count it.
-    """
+    """Write a new event of the organization (its number) with its place in the feed; index and count it."""
     event = _placed(transaction, number, event)
     transaction.put(EVENTS, (number, request_id.bytes), event)
     event_index.add(transaction, number, request_id.bytes, event)
@@ -116,9 +110,7 @@ def _placed(transaction: Transaction, number: int, event: Event) -> Event:
 def rewrite_event(
     transaction: Transaction, number: int, request_id: UUID, before: Event, after: Event, now_ms: int
 ) -> None:
-    """Replace a stored event, index it by its new values, and note that it was changed now (Unix ms); the hour counters
-    stay as they are.
-    """
+    """Replace a stored event, index it anew and note the change now (Unix ms); hour counters stay as they are."""
     event_index.unindex(transaction, number, [(request_id.bytes, before)])
     transaction.put(EVENTS, (number, request_id.bytes), after)
     event_index.add(transaction, number, request_id.bytes, after)
@@ -280,9 +272,7 @@ def scan_action_counts(
     actions: Sequence[str],
     from_ms: int,
 ) -> Iterator[tuple[Resume, dict[str, int]]]:
-    """Yield how many events have each of these actions, in parts as `scan_counts` does. The index is read once for all
-    of them.
-    """
+    """Yield how many events have each action, in parts as `scan_counts`; the index is read once for all."""
     scope = Scope(number, ENVIRONMENTS.index(environment))
     asked = {digest_of("action", action): action for action in actions}
     oldest = Position(max(from_ms, 0), bytes(16))
@@ -331,9 +321,7 @@ def _row(snapshot: Snapshot, place: EventPosition, filters: Filters) -> EventMat
 def read_each(
     snapshot: Snapshot, wanted: Sequence[EventPosition], filters: Filters = EVERYTHING
 ) -> Iterator[EventMatch | None]:
-    """Yield the event at each of these positions; `None` for one that is gone, cannot be read, or does not fit the
-    filters.
-    """
+    """Yield the event at each position; `None` for one that is gone, unreadable, or does not fit the filters."""
     for place in wanted:
         yield read_one(snapshot, place, filters)
 

@@ -34,9 +34,7 @@ from svc.kernel.values.fields import Environment
 
 
 class EventSubjects(NamedTuple):
-    """The subjects (visitor, account, address, ...) that take part in an event, by the ids under which velocity rows
-    know them.
-    """
+    """The subjects that take part in an event, by the ids under which velocity rows know them."""
 
     organization: int
     environment: Environment
@@ -100,9 +98,7 @@ class StoredRow(NamedTuple):
 
 
 def read_row(snapshot: Snapshot, who: EventSubjects, subject: Subject, now_s: int) -> VelocityRow:
-    """Return the velocity of a subject of an event, without entries older than the longest window; an empty row if none
-    is stored.
-    """
+    """Return the velocity of an event's subject, without what left the longest window; empty if none is stored."""
     subject_id = who.id_of(subject)
     assert subject_id is not None
     return row_of(snapshot, who.organization, kind_of(who.environment), subject, subject_id, now_s)

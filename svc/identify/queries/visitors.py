@@ -54,9 +54,7 @@ def visitors_like(snapshot: Snapshot, number: int, beginning: str, limit: int) -
 
 
 def visitor_id_of(snapshot: Snapshot, number: int, visitor: int | None) -> str | None:
-    """Return the id of the visitor with this number; `None` for `None`, and for a visitor that was erased or is being
-    erased.
-    """
+    """Return the id of the visitor with this number; `None` for `None`, or if it was or is being erased."""
     record = None if visitor is None else snapshot.get(VISITORS, number, visitor)
     if record is None or snapshot.has(ERASURES, number, record.visitor_id.encode()):
         return None

@@ -20,9 +20,7 @@ class ScopeWeights(NamedTuple):
 
 
 def weights_key(number: int, key_id: str | None, platform: Platform) -> tuple[int, int, str]:
-    """Return the key in `WEIGHTS` of the configuration of an SDK key for a platform, or with `key_id=None` of the
-    organization's own.
-    """
+    """Return the key in `WEIGHTS` for a platform of an SDK key, or with `key_id=None` of the organization."""
     return number, PLATFORMS.index(platform), key_id or ""
 
 

@@ -122,9 +122,7 @@ def count_event(
 def activity_after(
     assessment: Assessment, lately: VisitorActivity, history: VisitorHistory | None, counted: Counted
 ) -> bytes:
-    """Return the activity of a visitor after an identification, packed. `history`: that of its day, `None` = as it
-    was.
-    """
+    """Return a visitor's activity after an identification, packed. `history`: of its day, `None` = as it was."""
     if history is not None:
         lately = lately._replace(history=history)
     if counted.velocity.is_counted:
@@ -139,9 +137,7 @@ def put_address(
     history: AddressHistory | None,
     counted: Counted,
 ) -> None:
-    """Write what came from an address, if the identification changes it. `history`: that of its day, `None` = as it
-    was.
-    """
+    """Write what came from an address, if anything changed. `history`: that of its day, `None` = as it was."""
     submission, seen = assessment.submission, assessment.history
     if history is None and not counted.velocity.is_counted:
         return
@@ -235,9 +231,7 @@ def move_event(
 
 
 def count_stored(transaction: Transaction, who: EventSubjects, now_s: int, *, is_verified: bool) -> None:
-    """Add a stored event that no row counts to the rows of its subjects, as they are now, and to the record of its
-    account.
-    """
+    """Add a stored event that no row counts to the rows of its subjects and to the record of its account."""
     now_s = min(max(now_s, who.at_s), who.at_s + LONGEST_S)
     for subject in SUBJECTS:
         if who.id_of(subject) is not None:

@@ -38,9 +38,7 @@ def report_bytes(snapshot: Snapshot, number: int, request_id: bytes) -> int:
 
 
 def counted(snapshot: Snapshot, number: int) -> Holding:
-    """Return what an organization holds, by reading every row; the counts of the day are zero, and keys are not
-    counted.
-    """
+    """Return what an organization holds, by reading all rows; the counts of the day are 0, and keys left out."""
     found = Holding()
     for table in REPORTS:
         for key in snapshot.scan_keys_reverse(table, (number,), (number + 1,)):

@@ -155,9 +155,7 @@ class WeightsChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def resolve(of_key: StoredWeights | None, of_organization: StoredWeights | None, platform: Platform) -> Weights:
-    """Return the configuration in force, as a whole: the key's, else the organization's, else the default (decisions
-    6.2).
-    """
+    """Return the configuration in force: the key's, else the organization's, else the default (decisions 6.2)."""
     stored = of_organization if of_key is None else of_key
     if stored is None:
         return default_profile(platform)

@@ -74,9 +74,7 @@ SignalGroup = Annotated[
 
 
 def weighs_twice(observation: Observation) -> bool:
-    """Return whether an observation weighs twice: by its evidence, or by its confidence, of which a stored one may have
-    either alone.
-    """
+    """Return whether an observation weighs twice, by its evidence or confidence: a stored one may lack either."""
     signal = CATALOG.get(observation.signal)
     if signal is None or not signal.doubled_by:
         return False
@@ -92,9 +90,7 @@ def signal_names(platform: Platform) -> tuple[str, ...]:
 
 
 def default_weights(platform: Platform) -> dict[str, int]:
-    """Return the default weight of each signal that exists on `platform`, in catalog order, as a new dictionary each
-    time.
-    """
+    """Return a new dictionary of the default weights of the signals on `platform`, in catalog order."""
     return {name: signal.weights[platform] for name, signal in CATALOG.items() if platform in signal.weights}
 
 
@@ -120,7 +116,5 @@ PHRASES = read_tables("explanations", Phrases)
 
 
 def meaning(texts: dict[str, str], name: str) -> str:
-    """Return what a name means by `EVIDENCE` or a field of `PHRASES`; a name that only another version knows as it
-    is.
-    """
+    """Return what a name means by `EVIDENCE` or a field of `PHRASES`; one of another version as it is."""
     return texts.get(name, name)

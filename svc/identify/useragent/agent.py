@@ -42,9 +42,7 @@ _NO_HINTS = ClientHints()
 
 
 def read_hints(headers: Mapping[str, str]) -> ClientHints:
-    """Return the client hints in request headers with lower-case names. A header that is missing or malformed counts as
-    not sent.
-    """
+    """Return the client hints in headers (lower-case names); one that is malformed counts as not sent."""
     if _HEADERS.isdisjoint(headers):
         return _NO_HINTS
     full, _ = _brands(headers.get("sec-ch-ua-full-version-list"))
@@ -138,9 +136,7 @@ _OLD_PHONE = re.compile(r"MIDP|CLDC|MAUI|Browser/|Profile/|Release/")
 
 
 def browser_matchers(builtins: list[Matcher[UserAgent]]) -> list[Matcher[UserAgent]]:
-    """Return the patterns for browsers: ours, then ua-parser's, then the rest of ours; the first that
-    matches counts.
-    """
+    """Return the patterns for browsers, of which the first match counts: ours, ua-parser's, the rest of ours."""
     kept = [matcher for matcher in builtins if not matcher.regex.startswith(_NO_BROWSER)]
     first, last = (
         [UserAgentMatcher(pattern, name) for pattern, name in table] for table in (_TABLES.first, _TABLES.last)

@@ -113,9 +113,7 @@ _MARKS = (
 
 
 def device_mark(text: str) -> str | None:
-    """Return `screen` (a television or a console), `tablet` or `phone` if the user agent says so; `None` if it does
-    not.
-    """
+    """Return `screen` (a television or a console), `tablet` or `phone` if the user agent says so, else `None`."""
     found = _device_marks()(text, ua_parser.Domain.USER_AGENT).user_agent
     return found.family if found else None
 

@@ -145,9 +145,7 @@ class VelocityRow(msgspec.Struct, frozen=True):
     others: tuple[Seen, Seen, Seen]
 
     def with_event(self, at_s: int, others: tuple[int | None, ...]) -> VelocityRow:
-        """Return the row with an event at this time and its others, in the order of `OTHERS`; `None` = the event has
-        none of this kind.
-        """
+        """Return the row with an event and its others, in the order of `OTHERS`; `None` = it has none of the kind."""
         events = self.events
         if not events or at_s >= events[-1]:  # nearly always
             events = (*events[1 - MOST :], at_s)

@@ -131,9 +131,7 @@ _DAYS_IN_ROW: Final = tuple(ROW_OF_DAY.count(row) for row in range(_ROWS))
 
 
 def usual_recency(gap_days: float) -> float:
-    """Return the built-in belief: how much likelier than others a visitor that has been away for so long is to come
-    now.
-    """
+    """Return the built-in belief how much likelier than others a visitor away for so long is to come now."""
     low, high = parameters.GAP_BOUNDS
     return min(max(parameters.GAP_DAYS / (gap_days + parameters.GAP_DAYS / 3), low), high)
 

@@ -124,9 +124,7 @@ class StatisticsRows(NamedTuple):
 
 
 def rows_of_format_2(raw: bytes) -> StatisticsRows | None:
-    """Return the row of store version 1 as rows of today; `None` for an earlier format. Raises
-    `msgspec.DecodeError`.
-    """
+    """Return the row of store version 1 as rows of today; `None` for an older one. Raises `msgspec.DecodeError`."""
     state = msgspec.msgpack.decode(raw, type=_Format2)
     if state.format != _Format2().format:
         return None
@@ -203,9 +201,7 @@ class Statistics:
         return msgspec.msgpack.encode(self._classes[family])
 
     def devices(self, family: int) -> float:
-        """Return the expected number of devices of this class seen so far; a doubtful new visitor counts for less than
-        one.
-        """
+        """Return the expected number of devices of this class seen so far; a doubtful one counts for less."""
         return self._classes.get(family, _EMPTY_CLASS).devices
 
     def log_frequencies(self, features: Features) -> list[float]:
@@ -221,9 +217,7 @@ class Statistics:
         return _log_frequencies(known.devices, rows)
 
     def version_share(self, features: Features) -> float:
-        """Return the share, 0 to 1, of this browser and system version among recent visits of its class; it is
-        smoothed, so never 0.
-        """
+        """Return the share of this version among recent visits of its class, smoothed: above 0, up to 1."""
         known = self._classes.get(features.family, _EMPTY_CLASS)
         return (known.versions.get(_version(features), 0.0) + 0.5) / (known.version_visits + 2.0)
 
@@ -260,9 +254,7 @@ class Statistics:
         return min(max(new / max(visits - new, 1.0), low), high)
 
     def twin_odds(self) -> float:
-        """Return the odds that a token which joined a visitor beside an older one, and came back, is
-        another device's.
-        """
+        """Return the odds that a token which joined beside an older one, and came back, is another device's."""
         found, of = (
             count + usual
             for count, usual in zip((self._shared.found, self._shared.waited), parameters.TWINS, strict=True)

@@ -69,9 +69,7 @@ NONE = TestVerdict()
 
 
 def read_test_verdict(signals: Mapping[str, Any]) -> TestVerdict | Refusal:
-    """Return what a report asks for; `422 validation_error` for a field of another shape, `unknown_signal` for one that
-    is not in the catalog.
-    """
+    """Return what a report asks for; `422 validation_error` for another shape or an unknown signal."""
     if FIELD not in signals:
         return NONE
     asked = signals[FIELD]

@@ -35,9 +35,7 @@ class Challenge(msgspec.Struct, frozen=True, array_like=True):
 
 
 def period(at_ms: int) -> int:
-    """Return the number of the five-minute period in which a challenge issued then is stored. One that is in neither
-    this period nor the last has expired.
-    """
+    """Return the number of the five-minute period in which a challenge issued at `at_ms` is stored."""
     return at_ms // LIFETIME_MS
 
 
@@ -64,9 +62,7 @@ def as_text(challenge: bytes) -> str:
 
 
 def from_text(text: Any) -> bytes | None:
-    """Return the 32 bytes of the challenge that a report names; `None` for anything else than 44 characters of valid
-    base64. Any JSON value may be passed.
-    """
+    """Return the 32 bytes of a challenge in base64 of 44 characters; `None` for any other JSON value."""
     challenge = from_base64(text, CHALLENGE_BYTES)
     return challenge if challenge is not None and len(challenge) == CHALLENGE_BYTES else None
 

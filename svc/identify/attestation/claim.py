@@ -83,9 +83,7 @@ def read_attestation(signals: dict[str, Any], platform: Platform, trust: Trust, 
 
 
 def observe(failures: tuple[str, ...]) -> tuple[Observation, ...]:
-    """Return the signal `attestation_failed` with these failures as evidence: one makes it medium, two or more high;
-    nothing without any (decisions 7.5).
-    """
+    """Return `attestation_failed` with these failures as evidence: medium for one, high for more (decisions 7.5)."""
     if not failures:
         return ()
     confidence: Level = "medium" if len(failures) == 1 else "high"
@@ -101,9 +99,7 @@ def missing(signals: dict[str, Any], platform: Platform) -> tuple[Observation, .
 
 
 def result(attestation: Attestation, failures: tuple[str, ...], known: AttestedKey | None) -> AttestationResult:
-    """Return the attestation result for the archived document, after the store has checked it. `known`: the stored
-    record of the key of a verified proof.
-    """
+    """Return the result for the archived document. `known`: the stored record of the key of a verified proof."""
     verified = attestation.format != "none" and not failures
     proof = attestation.proof
     if not verified or proof is None or known is None:
@@ -130,9 +126,7 @@ def _android_key(chain: Any, challenge: bytes | None, trust: Trust, at_ms: int) 
 
 
 def verify_claims(description: KeyDescription, challenge: bytes | None, trust: Trust) -> Iterator[str]:
-    """Yield names of what is wrong with a key description whose chain was verified. `challenge`: the one that the
-    report names; `None` = not compared.
-    """
+    """Yield what is wrong with a verified key description. `challenge`: that of the report; `None` = any."""
     if challenge is not None and description.challenge != challenge:
         yield "challenge_mismatch"
     if min(description.attestation_level, description.keymint_level) < SecurityLevel.TRUSTED_ENVIRONMENT:

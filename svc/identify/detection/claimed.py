@@ -99,9 +99,7 @@ def differ(one: Claimed, other: Claimed, part: str) -> bool:
 
 
 def system_of_connection(seen: str | None) -> System | None:
-    """Return the group of systems that passive TCP fingerprinting names, from texts such as `Windows NT kernel` or
-    `Linux 3.x`; `None` if it names none of the three.
-    """
+    """Return the group of systems that passive TCP fingerprinting names, as in `Linux 3.x`; `None` for others."""
     if not seen:
         return None
     text = seen[:_TEXT_LIMIT].lower()

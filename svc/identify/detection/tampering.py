@@ -55,9 +55,7 @@ def compare_sdk(report: Report, platform: Platform, claimed: Claimed, findings: 
 
 
 def conclude(findings: Findings) -> None:
-    """Add `anti_detect_browser` where the findings so far contradict each other about `TOO_MANY_LIES` things
-    (docs/signals.md). To be called after all other checks.
-    """
+    """Add `anti_detect_browser` for contradictions about `TOO_MANY_LIES` things. Call this after all other checks."""
     if len(findings.lies) >= TOO_MANY_LIES:
         findings.add_contradictions("anti_detect_browser")
 

@@ -172,9 +172,7 @@ class Segment(msgspec.Struct, frozen=True):
             start = end
 
     def without(self, gone: Mapping[int, Iterable[int]]) -> Segment:
-        """Return the segment with the events at these indexes, of which each has these digests, erased. Slots and
-        postings that are missing are ignored.
-        """
+        """Return the segment with the events at these indexes, which have these digests, erased; others are ignored."""
         lost: defaultdict[int, set[int]] = defaultdict(set)
         for index, digests in gone.items():
             for digest in digests:

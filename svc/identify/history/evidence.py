@@ -211,9 +211,7 @@ def _latest(
 
 
 def velocity(history: VisitorHistory) -> list[Observation]:
-    """Return the velocity signals of a visitor's history: activity, addresses, countries. This identification must be
-    in it already (`visited`).
-    """
+    """Return the velocity signals of a visitor's history, in which this identification is already (`visited`)."""
     shown: list[Observation] = []
     if sum(count for _, count in history.activity) >= MANY_IDENTIFICATIONS:
         shown.append(Observation("high_activity", "low", ("identifications_in_an_hour",)))
@@ -240,9 +238,7 @@ def came_from(before: VisitorPlaces, place: tuple[str, int]) -> VisitorPlaces:
 
 
 def new_place(before: VisitorPlaces, place: tuple[str, int]) -> Observation | None:
-    """Return the `network_new_for_visitor` signal if neither the country nor the network is among those of this
-    visitor; `None` otherwise, or if the visitor has none.
-    """
+    """Return `network_new_for_visitor` if neither country nor network is among those that the visitor has."""
     country, network = place
     if not before.countries or country in before.countries or network in before.networks:
         return None
@@ -250,9 +246,7 @@ def new_place(before: VisitorPlaces, place: tuple[str, int]) -> Observation | No
 
 
 def met(before: AddressHistory, visitor: int, timezone_country: str) -> AddressHistory:
-    """Return the history of an address on a day with a visitor added; the same object if the visitor is in it already,
-    or the sample is full.
-    """
+    """Return an address's history with a visitor added; the same object if it is in it, or the sample is full."""
     if len(before.visitors) >= SAMPLED_VISITORS or visitor in before.visitors:
         return before
     return msgspec.structs.replace(
@@ -309,9 +303,7 @@ def with_shared_address(observations: tuple[Observation, ...]) -> tuple[Observat
 
 
 def with_unusual_handshake(observations: tuple[Observation, ...]) -> tuple[Observation, ...]:
-    """Return the observations of a browser whose TLS handshake is none that its class makes: `forged_report`, the surer
-    the more is found besides.
-    """
+    """Return the observations with `forged_report` for a TLS handshake that no browser of the class makes."""
     known = next((seen for seen in observations if seen.signal == "forged_report"), None)
     if known is None:
         return (*observations, Observation("forged_report", "medium", ("unusual_handshake",)))

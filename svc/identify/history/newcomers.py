@@ -113,9 +113,7 @@ def without(row: VelocityRow, visitor: int | None) -> VelocityRow:
 
 
 def renewals(row: VelocityRow, arrival: Arrival) -> int:
-    """Return how many new tokens of this report came to the address within a day, this one included; 0 where several
-    devices here are known to send it.
-    """
+    """Return how many new tokens of this report came within a day, this included; 0 if several devices send it."""
     same = [entry for entry in row.others[2].ids if entry >> _REPORT_AT == arrival.several >> _REPORT_AT]
     return 0 if arrival.several in same else sum(bool(entry & _NEW_TOKEN) for entry in same)
 

@@ -70,9 +70,7 @@ def add(transaction: Transaction, number: int, request_id: bytes, event: Event) 
 
 
 def unindex(transaction: Transaction, number: int, events: Iterable[tuple[bytes, Event]]) -> None:
-    """Remove events, each with its request id (16 bytes), and the digests of their values from the event index; ignore
-    those that are not indexed.
-    """
+    """Remove events, each with its request id (16 bytes), from the event index, if they are in it."""
     gone: defaultdict[Scope, dict[Position, Sequence[int]]] = defaultdict(dict)
     for request_id, event in events:
         scope = scope_of(number, event)
@@ -98,9 +96,7 @@ def values_at(snapshot: Snapshot, scope: Scope, here: tuple[int, bytes]) -> tupl
 
 
 def remove(transaction: Transaction, scope: Scope, gone: Mapping[Position, Sequence[int]]) -> None:
-    """Remove the events at these positions, each with these digests, from the tail or their segments, whose rows are
-    written once for all of them.
-    """
+    """Remove the events at these positions, with these digests; each row of a segment is written once."""
     rows: defaultdict[tuple[int, tuple[int, bytes]], dict[int, Sequence[int]]] = defaultdict(dict)
     for here, values in gone.items():
         found = None if transaction.delete(EVENT_TAIL, *scope, *here) else _slot_of(transaction, scope, here)
@@ -161,9 +157,7 @@ def rows_of(
 
 
 def holder(snapshot: Snapshot, scope: Scope, here: tuple[int, bytes]) -> tuple[int, tuple[int, bytes]] | None:
-    """Return (part, position in the key) of the segment that would have an event at this position; `None` if the
-    position is newer than all segments.
-    """
+    """Return (part, position in the key) of the segment that would have this position; `None` = newer than all."""
     found: list[tuple[tuple[int, bytes], int]] = []
     for part in (SMALL, SLOTS):
         key = next(snapshot.scan_keys(EVENT_SEGMENTS, (*scope, part, *here), (*scope, part + 1)), None)

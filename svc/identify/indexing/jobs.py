@@ -303,9 +303,7 @@ class Remains(NamedTuple):
 
 
 def broken_segments(snapshot: Snapshot, start: bytes) -> tuple[list[BrokenSegment], bytes | None]:
-    """Return the segments to which corrupt rows belong, in a slice of the index from a packed key on, and where the
-    next slice begins; `None` = that was all.
-    """
+    """Return the segments with corrupt rows in a slice from a packed key on, and the next start; `None` = the end."""
     found: dict[BrokenSegment, None] = {}
     last: bytes | None = None
     for last, value in islice(snapshot.unchecked(EVENT_SEGMENTS, start), ROWS_A_SLICE):

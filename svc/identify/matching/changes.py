@@ -58,9 +58,7 @@ def change_table(mobile: int, scale: list[float]) -> ChangeTable:
 
 
 def releases_between(features: Features, visitor: Visitor) -> int:
-    """Return how many releases of its browser or system separate the report from the visitor's last: at least 1 if any
-    known version differs.
-    """
+    """Return how many releases of browser or system lie between report and last visit: 1 at least if any differs."""
     browser = features.browser_version - visitor.browser_version
     if not features.browser_version or not visitor.browser_version:
         browser = 0

@@ -402,9 +402,7 @@ def _link_probability(
     gone: int,
     statistics: Statistics,
 ) -> float:
-    """Return the calibrated probability from which on the report is linked to this candidate. `gone`: how many of the
-    devices in the counts are its own past.
-    """
+    """Return the probability from which on it is linked. `gone`: devices in the counts that are its own past."""
     devices = max(counts.get(kind, 0.0) for kind in (blocks.EXACT, blocks.EVERYTHING)) - gone
     alike = devices >= parameters.SOLE_DEVICE
     alike = alike or hidden >= parameters.HIDDEN_DEVICE

@@ -75,9 +75,7 @@ def _weights(agreement: int) -> Weights:
 
 
 class Chance:
-    """The number of other devices that agree with a report by chance. `counts`: the counts of the report's blocks that
-    were read, by kind of block.
-    """
+    """The number of other devices that agree with a report by chance. `counts`: of its blocks, by kind."""
 
     def __init__(self, features: Features, counts: Mapping[int, float], statistics: Statistics) -> None:
         self.devices = max(statistics.devices(features.family), 1.0)
@@ -88,9 +86,7 @@ class Chance:
         self._known: dict[tuple[int, bool, bool], float] = {}
 
     def distinct(self) -> bool:
-        """Return whether the report distinguishes devices: fewer than e^-3 (0.05) other devices of its class are
-        expected to have all its values.
-        """
+        """Return whether fewer than e^-3 (0.05) other devices of the class are expected to have all its values."""
         return self._by_frequency(ALL_AGREE) < -3.0
 
     def log_share(self, agreement: int, *, same_version: bool) -> float:

@@ -74,9 +74,7 @@ class Ranges(Protocol):
     """A look-up of addresses; a few microseconds, never a network call. `None` where no source knows anything."""
 
     def find(self, address: Address, /) -> Known | None:
-        """Return what the sources say about this address; `None` if nothing. Raises `ValueError`, `OSError` or
-        `LookupError` if a source cannot be read.
-        """
+        """Return what the sources say of this address, or `None`. Raises `ValueError`, `OSError`, `LookupError`."""
         ...
 
     def publishes(self, operator: str, /) -> bool:

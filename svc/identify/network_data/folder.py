@@ -246,9 +246,7 @@ def locked_folder(folder: Path) -> Generator[None]:
 
 
 def read_checksums(content: bytes) -> dict[str, str]:
-    """Return the SHA-256 in hexadecimal by file name, from a file that `sha256sum` wrote. Raises `ValueError` at the
-    first line of another form.
-    """
+    """Return SHA-256 in hexadecimal by file name, as `sha256sum` writes them. Raises `ValueError` for others."""
     if len(content) > MAX_CHECKSUMS_BYTES:
         raise ValueError(f"is larger than {MAX_CHECKSUMS_BYTES:,} bytes")
     checksums: dict[str, str] = {}

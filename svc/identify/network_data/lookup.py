@@ -155,15 +155,11 @@ class NetworkWatch:
 
     @property
     def ranges(self) -> Ranges | None:
-        """The look-up to use for the next address; `None` if there is no network data. Do not keep it: it is replaced
-        as a whole when a file changes.
-        """
+        """The look-up for the next address; `None` without data. Do not keep it: it is replaced as a whole."""
         return self.data or None
 
     def read_now(self) -> None:
-        """Read the folder once, on the calling thread, before the first request. Log files that cannot be used, and the
-        absence of any network data.
-        """
+        """Read the folder on this thread, before the first request. Log unusable files, and that there is no data."""
         self._take_up(self._read_again(self._reading))
         if self.ranges is None:
             log.warning("no network data: every identification is unavailable and free", reason="no_network_data")
@@ -173,9 +169,7 @@ class NetworkWatch:
         self._soon.set()
 
     async def run(self, run_sync: RunSync, interval_s: float) -> None:
-        """Check the folder every `interval_s` seconds, and after `look_now`, until cancelled; return at once if there
-        is no folder to watch.
-        """
+        """Check the folder every `interval_s` seconds, and after `look_now`; return at once if there is none."""
         while self._directory is not None:
             with trio.move_on_after(interval_s):
                 await self._soon.wait()

@@ -95,9 +95,7 @@ def put_event(transaction: Transaction, number: int, request_id: UUID, event: Ev
 
 
 def _placed(transaction: Transaction, number: int, event: Event) -> Event:
-    """A new event with its place in the feed (`features/feed/jobs.py`). The job depends on that place, and not on
-    how far the feed is closed.
-    """
+    """Return a new event with its place in the feed: the job depends on that, not on how far the feed is closed."""
     arrival_ms = event.occurred_at_ms
 
     def late(closed_to_ms: int | None) -> int | None:
@@ -206,18 +204,14 @@ def newest(
 
 
 class EventScan:
-    """The events that a listing asks for, of some environments together, newest first. One of these is for a whole
-    read, which goes through it in slices.
-    """
+    """The events that a listing asks for, of some environments, newest first, for all slices of one read."""
 
     def __init__(self, number: int, environments: Sequence[Environment], listing: Listing) -> None:
         self._number, self._environments, self._listing = number, environments, listing
         self._looks = Looks[Resume, EventPosition](lambda place: Resume(place.position))
 
     def positions(self, snapshot: Snapshot, resume: Resume, count: int) -> Rows[Resume, EventPosition]:
-        """Yield `count` positions, each with where to go on behind it; `None` = some keys were looked at without
-        finding one. Fewer only at the end.
-        """
+        """Yield `count` positions, each with where to go on; `None` = nothing found so far. Fewer only at the end."""
         number, listing = self._number, self._listing
         scopes = [Scope(number, ENVIRONMENTS.index(environment)) for environment in self._environments]
         asked, oldest = wanted(listing.filters), (max(listing.from_ms, 0), bytes(16))

@@ -37,9 +37,7 @@ def load_statistics(snapshot: Snapshot, organization: int, scope: int) -> Statis
 
 
 def class_row(snapshot: Snapshot, organization: int, scope: int, family: int, known: Statistics) -> bytes | None:
-    """Return the row of a class of devices: that of `scope` if its statistics, `known`, have one of their own, else
-    that of production; `None` if neither exists.
-    """
+    """Return the row of a class: of `scope` if its statistics, `known`, have it, else of production, or `None`."""
     if not known.has_own(family):
         if scope == PRODUCTION or not load_statistics(snapshot, organization, PRODUCTION).has_own(family):
             return None

@@ -89,9 +89,7 @@ def sum_of(parts: Iterable[Activity]) -> Activity:
 
 
 def counted_from_ms(record: Visitor | None, since_ms: int) -> int:
-    """Return the earliest time (Unix ms), not before `since_ms`, at which an event of the visitor can have arrived;
-    `since_ms` if it has no record.
-    """
+    """Return the earliest time (Unix ms) from `since_ms` on at which an event of the visitor can have arrived."""
     return since_ms if record is None else max(since_ms, record.first_seen_s * 1000 - CLOCK_MARGIN_MS)
 
 

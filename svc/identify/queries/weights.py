@@ -32,9 +32,7 @@ def stored_weights(snapshot: Snapshot, number: int, key_id: str | None, platform
 
 
 def weights_in_force(snapshot: Snapshot, number: int, key_id: str | None, platform: Platform) -> Weights:
-    """Return the weights that score this platform's reports for an SDK key, or with `key_id=None` for the organization
-    as a whole (decisions 6.2).
-    """
+    """Return the weights in force for an SDK key, or with `key_id=None` for the organization (decisions 6.2)."""
     of_key = None if key_id is None else stored_weights(snapshot, number, key_id, platform)
     of_organization = stored_weights(snapshot, number, None, platform) if of_key is None else None
     return resolve(of_key, of_organization, platform)

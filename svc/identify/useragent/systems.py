@@ -78,9 +78,7 @@ VERSION_NUMBERS = re.compile(r"(\d{1,5})(?:[._](\d{1,5}))?")
 
 
 def release_number(version: str | None) -> int:
-    """Return a version as a number that grows with releases: major times 100 plus minor; a build number, as ChromeOS
-    has it, alone. 0 = unknown.
-    """
+    """Return a growing number: major times 100 plus minor, or a build number alone, as of ChromeOS; 0 = unknown."""
     numbers = VERSION_NUMBERS.match(version or "")
     if numbers is None:
         return 0

@@ -284,9 +284,7 @@ def account_digest(organization: int, account_id: str) -> int:
 
 
 def sign_up_digest(organization: int, request_id: bytes) -> int:
-    """Return 64 bits that stand for the account that is being opened by a sign-up which names none (decisions 11.2).
-    `request_id`: the 16 bytes of the event's id.
-    """
+    """Return 64 bits for the account of a sign-up that names none (decisions 11.2). `request_id`: 16 bytes."""
     salt = organization.to_bytes(8)
     return int.from_bytes(blake2b(request_id, digest_size=8, salt=salt, person=b"sign_up").digest())
 
@@ -302,9 +300,7 @@ def kind_of(environment: str) -> EnvironmentKind:
 
 
 class Recount(msgspec.Struct, frozen=True, array_like=True):
-    """How far the old events of an organization are counted, newest first. Append fields with defaults, never move
-    them.
-    """
+    """How far an organization's old events are counted, newest first. Append fields with defaults, never move."""
 
     counted_from: bytes
     """The lowest id (16 bytes) that is counted: velocity rows count events with this id and above, and none below."""

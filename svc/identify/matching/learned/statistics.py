@@ -222,9 +222,7 @@ class Statistics:
         return (known.versions.get(_version(features), 0.0) + 0.5) / (known.version_visits + 2.0)
 
     def is_unusual_handshake(self, features: Features, fingerprint: int) -> bool:
-        """Return whether enough visits of this class and version showed other TLS handshakes than this one, by its
-        hash, that it is unusual (`handshakes`).
-        """
+        """Return whether enough visits of this class and version showed other TLS handshakes than this (its hash)."""
         known = self._classes.get(features.family, _EMPTY_CLASS)
         return is_unusual(known.handshakes, features.browser_version // 10, fingerprint)
 
@@ -284,9 +282,7 @@ class Statistics:
         return grown + (young - grown) * half / (half + sum(self._shared.classes.values()))
 
     def learn(self, update: StatisticsUpdate) -> int | None:
-        """Apply one update. Returns the class (`family`) that was given up to keep their number bounded, `None` for
-        none; its row is to be deleted.
-        """
+        """Apply an update. Return the class (`family`) that was given up and whose row is to be deleted, or `None`."""
         features = update.features
         if features is None:
             return None

@@ -13,17 +13,9 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from svc.identify.matching import parameters
 from svc.identify.matching import tokens as of_tokens
 from svc.identify.matching.features import Features
-from svc.identify.matching.parameters import (
-    ATTRIBUTE_COUNT,
-    JOINED_DAYS,
-    OPEN_DAYS,
-    PROBATION_DAYS,
-    RATE_DAYS,
-    REPLACED_BELOW,
-    SILENT_DAYS,
-)
 from svc.identify.matching.tokens import DAY_S, DEVICE, STRANGERS, Token
 
 FORMAT: Final = 6
@@ -38,7 +30,7 @@ NOWHERE: Final = (0, 0)
 """In the list of networks: a visit from an address that tells nothing of where the device is."""
 _Item = TypeVar("_Item")
 _MAX_VISITS: Final = 0xFFFF
-_FIXED: Final = struct.Struct(f"<B20sIIIIHHHHIBQQ{ATTRIBUTE_COUNT}I4B")
+_FIXED: Final = struct.Struct(f"<B20sIIIIHHHHIBQQ{parameters.ATTRIBUTE_COUNT}I4B")
 _FORMER: Final = struct.Struct("<BI")
 
 VARIES: Final = 1
@@ -133,13 +125,15 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
         certainty that it is gone: visits come by chance, at a rate estimated from this visitor's (Poisson and gamma).
         """
         silent_s = max(now_s - max(last_s, since_s), 0)
-        known_s = max(since_s - self.first_seen_s, 0) + RATE_DAYS * DAY_S
+        known_s = max(since_s - self.first_seen_s, 0) + parameters.RATE_DAYS * DAY_S
         return (known_s / (known_s + silent_s)) ** self.visits
 
     def is_gone(self, last_s: int, since_s: int, now_s: int) -> bool:
         """Return whether it has been silent too long to be in use, compared with how often this visitor comes."""
         days = (now_s - max(last_s, since_s)) // DAY_S
-        return days >= OPEN_DAYS or (days >= SILENT_DAYS and self.alive(last_s, since_s, now_s) < REPLACED_BELOW)
+        return days >= parameters.OPEN_DAYS or (
+            days >= parameters.SILENT_DAYS and self.alive(last_s, since_s, now_s) < parameters.REPLACED_BELOW
+        )
 
     def has_replaced(self, token: Token, now_s: int) -> bool:
         """Return whether this token has replaced the older one of the same origin."""
@@ -171,7 +165,7 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
                 alive = apart * self.alive(older.last_s, token.first_s, now_s)
             if token.came_back:
                 continue
-            if now_s - token.last_s < OPEN_DAYS * DAY_S:
+            if now_s - token.last_s < parameters.OPEN_DAYS * DAY_S:
                 expected = max(expected, alive)
             else:
                 closed += 1
@@ -276,7 +270,13 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
             return tokens
         if token is None:
             beside = any(other.origin == features.origin for other in tokens)
-            days = 0 if known_device else JOINED_DAYS if at_proven_address and beside else PROBATION_DAYS
+            days = (
+                0
+                if known_device
+                else parameters.JOINED_DAYS
+                if at_proven_address and beside
+                else parameters.PROBATION_DAYS
+            )
             return of_tokens.replaced(tokens, of_tokens.joining(features, now_s, days))
         at_home = self.has_near_network(features.near_network)
         home = self.home_address if features.key and not token.key else 0

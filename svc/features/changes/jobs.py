@@ -26,7 +26,7 @@ from svc.identify.events.listing import (
     first_change_behind,
     place_of_change,
 )
-from svc.identify.index.looks import in_looks
+from svc.identify.index.looks import Looks
 from svc.identify.index.queries import Scope, is_indexed
 from svc.identify.queries.event_changes import changes_from, newest_change
 from svc.identify.queries.events import (
@@ -139,7 +139,7 @@ def scan_places(
     def look(after: Position, limit: int) -> ChangePlaces:
         return places(snapshot, scope, filters, after, to_ms, limit, KEYS_OF_A_LOOK)
 
-    return in_looks(look, place_of, after, count)
+    return Looks(place_of).scan(look, after, count)
 
 
 def read_each(

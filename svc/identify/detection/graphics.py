@@ -64,18 +64,14 @@ def draws_in_software(claims: Claims) -> bool:
     if is_software_renderer(claims.gpu_renderer):
         return True
     renderer = (claims.gpu_renderer or "")[:_TEXT_LIMIT].lower()
-    return claims.point_size_limit == SOFTWARE_POINT_SIZE and not _may_draw_such_points(renderer)
+    # Qualcomm's drivers may have this point size, too.
+    return claims.point_size_limit == SOFTWARE_POINT_SIZE and not _names_any(renderer, ("adreno", "qualcomm"))
 
 
 @lru_cache(maxsize=1024)
 def _names_any(renderer: str, names: tuple[str, ...]) -> bool:
     # Few renderers cover most reports; the length limit bounds what clients make us keep.
     return any(name in renderer for name in names)
-
-
-def _may_draw_such_points(renderer: str) -> bool:
-    """Return whether the renderer may have this point size: software under any name, and Qualcomm's drivers."""
-    return is_software_renderer(renderer) or "adreno" in renderer or "qualcomm" in renderer
 
 
 def _is_foreign(renderer: str, claimed: Claimed) -> bool:

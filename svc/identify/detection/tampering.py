@@ -121,14 +121,11 @@ def _compare_headers(claims: Claims, facts: RequestFacts, findings: Findings) ->
     if claims.languages and facts.accept_language:
         first = claims.languages[0][:2].lower()
         accepted = facts.accept_language[:256].lower()
-        if len(first) == 2 and "*" not in accepted and not _accepts(accepted, first):
+        languages = {part.lstrip()[:2] for part in accepted.split(",")}
+        if len(first) == 2 and "*" not in accepted and first not in languages:
             findings.contradict("languages", None, "languages_vs_header")
     if claims.languages and claims.language and claims.language.lower() != claims.languages[0].lower():
         findings.contradict("languages", None, "language_vs_languages")
-
-
-def _accepts(accepted: str, language: str) -> bool:
-    return any(part.lstrip()[:2] == language for part in accepted.split(","))
 
 
 def _look_for_override(claims: Claims, claimed: Claimed, findings: Findings) -> None:

@@ -14,7 +14,6 @@ import msgspec
 
 from svc.identify.model import Decision, ShadowMatch
 from svc.identify.records import Event
-from svc.kernel.values.ids import HOUR_MS
 
 K = TypeVar("K")
 
@@ -107,11 +106,6 @@ def sum_of(parts: Iterable[HourCounts]) -> HourCounts:
 def score_bucket(score: int) -> int:
     """Return where the bucket of a score, which is at least 0, begins."""
     return SCORE_BUCKETS[bisect_right(SCORE_BUCKETS, score) - 1]
-
-
-def hour_of(event: Event) -> int:
-    """Return the hour since 1970 in which an event arrived."""
-    return event.occurred_at_ms // HOUR_MS
 
 
 def matched_rules(decision: Decision | None, shadow: Sequence[ShadowMatch]) -> list[str]:

@@ -348,8 +348,9 @@ def _browser(
 
 
 def _number(text: str, version: str | None, family: str) -> int:
+    """Return the version as `Agent.browser_version`."""
     found = _ENGINE.search(text) if family in _NUMBERED_BY_ENGINE else VERSION_NUMBERS.match(version or "")
-    return _growing(found[1], found[2]) if found is not None else 0
+    return int(found[1]) * 10 + min(int(found[2] or 0), 9) if found is not None else 0
 
 
 def _hinted_browser(hints: ClientHints) -> tuple[str | None, str | None]:
@@ -360,11 +361,6 @@ def _hinted_browser(hints: ClientHints) -> tuple[str | None, str | None]:
         if name is not None and (best[0] is None or best[0] == "Chrome"):
             best = name, version or None
     return best
-
-
-def _growing(major: str, minor: str | None) -> int:
-    """Return the version as a number that grows with releases: its last digit is the minor version, 9 at most."""
-    return int(major) * 10 + min(int(minor or 0), 9)
 
 
 def _version(found: UserAgent | None) -> str | None:

@@ -36,7 +36,7 @@ from svc.identify.identification import Assessment, Duplicate, Identified, Refus
 from svc.identify.matching import Recognition, Statistics, StatisticsUpdate, changes, match_visitor
 from svc.identify.model import Observation, Verdict
 from svc.identify.queries.events import put_event
-from svc.identify.queries.velocity import KnownAccount, activity_of, read_address
+from svc.identify.queries.velocity import KnownAccount, activity_of, is_replay, read_address
 from svc.identify.queries.weights import weights_in_force
 from svc.identify.recording.history import (
     Days,
@@ -48,7 +48,7 @@ from svc.identify.recording.history import (
 )
 from svc.identify.recording.idempotency import note_idempotency, repeated_request
 from svc.identify.recording.proofs import Redeemed, Signed, note_proof, redeem, settle
-from svc.identify.recording.velocity import activity_after, count_event, is_replay, put_address
+from svc.identify.recording.velocity import activity_after, count_event, put_address
 from svc.identify.recording.visitors import ANY_NUMBER, NextNumber, VisitorTables
 from svc.identify.records import Document, Event, WeightsSnapshot
 from svc.identify.scoring.score import Weights, score

@@ -222,6 +222,8 @@ class Search:
     more segments are asked for than are needed.
     """
 
+    _is_newest_first = True
+
     def __init__(
         self,
         snapshot: Snapshot,
@@ -271,7 +273,7 @@ class Search:
 
     def _tail_rows(self) -> Iterator[TailRow]:
         start, end = (*self._scope, *self._oldest), (*self._scope, *self._beyond)
-        return self._snapshot.scan_past_corruption(EVENT_TAIL, start, end, reverse=True)
+        return self._snapshot.scan_past_corruption(EVENT_TAIL, start, end, reverse=self._is_newest_first)
 
     def _slots(self) -> Iterator[bytes]:
         has_looked, rows = False, self._rows()
@@ -317,8 +319,9 @@ class Search:
             self.ended_at = position(found)
 
     def _rows(self) -> Iterator[Row]:
-        """Yield the first row to read of each segment that may have such events, newest first."""
-        return merge(self._strip(SMALL), self._strip(self._first_part), key=by_position, reverse=True)
+        """Yield the first row to read of each segment that may have such events, in the order of the search."""
+        strips = self._strip(SMALL), self._strip(self._first_part)
+        return merge(*strips, key=by_position, reverse=self._is_newest_first)
 
     @property
     def _first_part(self) -> int:
@@ -400,7 +403,7 @@ class Search:
         return (slots[slot_index] for slot_index in islice(self._in_order(living), passed, None))
 
     def _in_order(self, slot_indexes: Sequence[int]) -> Iterable[int]:
-        return reversed(slot_indexes)
+        return reversed(slot_indexes) if self._is_newest_first else slot_indexes
 
 
 def _has(row: Digests, each: Wanted) -> bool:

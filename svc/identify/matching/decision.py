@@ -43,7 +43,7 @@ from svc.identify.matching.likelihood import (
     other_version,
     row_of,
 )
-from svc.identify.matching.tokens import STRANGERS
+from svc.identify.matching.tokens import DAY_S, STRANGERS
 from svc.identify.matching.visitor import VARIES, Visitor
 from svc.identify.model import Attribute
 
@@ -51,7 +51,6 @@ Linkage = Literal["token", "doubted_token", "exact", "match", "ambiguous", "doub
 """Linked by token, by a token that something contradicts, by a report seen before, by likeness; not linked because
 several fit, because the likeness is too weak, because nobody resembles it, because the report says too little."""
 
-DAY_S: Final = 86_400
 _AT_HOME: Final = (NEAR, CROWDED, UNKNOWN)
 _CANVAS_BIT, _TIMEZONE_BIT = BIT[Attribute.CANVAS], BIT[Attribute.TIMEZONE]
 

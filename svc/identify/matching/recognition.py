@@ -20,7 +20,6 @@ import msgspec
 
 from svc.identify.matching import blocks, claims, parameters
 from svc.identify.matching.decision import (
-    DAY_S,
     Linkage,
     LinkDecision,
     by_doubted_token,
@@ -32,7 +31,7 @@ from svc.identify.matching.features import Features
 from svc.identify.matching.learned.lessons import NOTHING, StatisticsUpdate
 from svc.identify.matching.learned.statistics import Statistics
 from svc.identify.matching.likelihood import CROWDED, NEAR, SURROUNDINGS
-from svc.identify.matching.tokens import DEVICE, STRANGERS, Token, older_beside, rivals_of
+from svc.identify.matching.tokens import DAY_S, DEVICE, STRANGERS, Token, older_beside, rivals_of
 from svc.identify.matching.visitor import Visitor, first_record
 
 _COUNTED_AFTER_S: Final = DAY_S // 4

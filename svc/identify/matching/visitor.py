@@ -231,8 +231,8 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
         if proven:
             address = features.address if address in (0, features.address) else VARIES
         known[network] = address
-        return Visitor(
-            visitor_id=self.visitor_id,
+        return msgspec.structs.replace(
+            self,
             family=features.family,
             collector=features.collector,
             values=values,
@@ -240,19 +240,15 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
             os_release=features.os_release or self.os_release,
             font_sketch=features.font_sketch or self.font_sketch,
             rest_sketch=features.rest_sketch or self.rest_sketch,
-            first_seen_s=self.first_seen_s,
             last_seen_s=max(self.last_seen_s, now_ms // 1000),
             visits=min(self.visits + 1, _MAX_VISITS),
             visits_without_token=min(self.visits_without_token + features.came_without_token, _MAX_VISITS),
-            parent=self.parent,
-            parent_probability=self.parent_probability,
             former=former,
             networks=networks,
             addresses=tuple(known[each] for each in networks),
             tokens=self._tokens_after(features, now_ms // 1000, at_proven_address=proven),
             exact_hashes=_first(features.exact, self.exact_hashes, EXACT_HASHES),
             listed=self.listed or now_ms // 1000 // DAY_S > self.first_seen_s // DAY_S,
-            activity=self.activity,
         )
 
     def _tokens_after(self, features: Features, now_s: int, *, at_proven_address: bool) -> tuple[Token, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from operator import attrgetter
 from typing import Any, Final, NamedTuple, cast
@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple, cast
 from svc.identify.history.activity import AddressActivity, VisitorActivity
 from svc.identify.history.evidence import address_id
 from svc.identify.matching import Visitor
+from svc.identify.model import EventSignal, Observation
 from svc.identify.records import Event
 from svc.identify.tables import ACCOUNTS, ADDRESSES, RECOUNTS, VISITORS
 from svc.identify.velocity.counts import (
@@ -164,12 +165,12 @@ def is_counted(snapshot: Snapshot, number: int, request_id: bytes, event: Event)
     if event.velocity is not None:
         return event.velocity.is_counted
     recount = snapshot.get(RECOUNTS, number)
-    return recount is not None and request_id >= recount.counted_from and not is_replayed(event)
+    return recount is not None and request_id >= recount.counted_from and not is_replay(event.verdict.signals or ())
 
 
-def is_replayed(event: Event) -> bool:
-    """Return whether a stored event fired `replayed`: it moves no count (decisions 11.4)."""
-    return any(signal.signal == "replayed" for signal in event.verdict.signals or ())
+def is_replay(fired: Iterable[EventSignal | Observation]) -> bool:
+    """Return whether an event with these signals moves no count, since it fired `replayed` (decisions 11.4)."""
+    return any(each.signal == "replayed" for each in fired)
 
 
 def counted_since(snapshot: Snapshot, number: int) -> int | None:

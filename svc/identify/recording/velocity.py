@@ -6,7 +6,7 @@ address in the row that has its day, too (docs/adr/0216).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -145,11 +145,6 @@ def put_address(
     if counted.velocity.is_counted:
         after = after.with_row(kind_of(submission.environment), counted.address)
     transaction.put(ADDRESSES, (submission.organization, seen.at_s // LONGEST_S, seen.address), after)
-
-
-def is_replay(observations: Iterable[Observation]) -> bool:
-    """Return whether an event counts nowhere since it fires `replayed` (decisions 11.4)."""
-    return any(observation.signal == "replayed" for observation in observations)
 
 
 def _subjects_of(assessment: Assessment, visitor: int | None) -> EventSubjects:

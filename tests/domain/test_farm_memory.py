@@ -7,7 +7,7 @@ import pytest
 
 from svc.identify.history.newcomers import Arrival, arrived, renewals, without
 from svc.identify.keys.browser_keys import MAX_TOKENS, NO_OUTCOMES, Shared, Use, used, usually_verify, with_outcome
-from svc.identify.matching.learned.lessons import (
+from svc.identify.matching.lessons import (
     MAX_RELEASES,
     MAX_VALUES,
     Renderings,

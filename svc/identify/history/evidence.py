@@ -29,7 +29,7 @@ from svc.kernel.values.ids import ordered_digest
 
 if TYPE_CHECKING:
     from svc.identify.matching import Features, Recognition, Statistics
-    from svc.identify.matching.learned.lessons import Rendered
+    from svc.identify.matching.lessons import Rendered
 
 HOUR_S: Final = 3600
 DAY_S: Final = 24 * HOUR_S

@@ -15,7 +15,6 @@ from svc.identify.matching import parameters
 from svc.identify.matching.blocks import Index, token_key
 from svc.identify.matching.changes import TABLE_OF_RELEASES, releases_between
 from svc.identify.matching.features import Features, is_of_app
-from svc.identify.matching.learned.statistics import Statistics
 from svc.identify.matching.likelihood import (
     INDEPENDENT,
     LEADERS,
@@ -27,6 +26,7 @@ from svc.identify.matching.likelihood import (
     row_of,
 )
 from svc.identify.matching.parameters import ATTRIBUTE_COUNT, LIVING_DAYS, SILENT_DAYS, UNPROVEN_CONFIDENCE
+from svc.identify.matching.statistics import Statistics
 from svc.identify.matching.tokens import (
     DAY_S,
     DEVICE,

@@ -21,7 +21,6 @@ import msgspec
 from svc.identify.matching import blocks, parameters
 from svc.identify.matching.changes import TABLE_OF_RELEASES, releases_between
 from svc.identify.matching.features import Features
-from svc.identify.matching.learned.statistics import Statistics
 from svc.identify.matching.likelihood import (
     ALL_AGREE,
     BIT,
@@ -43,6 +42,7 @@ from svc.identify.matching.likelihood import (
     other_version,
     row_of,
 )
+from svc.identify.matching.statistics import Statistics
 from svc.identify.matching.tokens import DAY_S, STRANGERS
 from svc.identify.matching.visitor import VARIES, Visitor
 from svc.identify.model import Attribute

@@ -19,9 +19,9 @@ from typing import Final, NamedTuple
 from svc.identify.matching import blocks, parameters
 from svc.identify.matching.changes import ChangeRow
 from svc.identify.matching.features import Features
-from svc.identify.matching.learned.lessons import ROW_OF_DAY
-from svc.identify.matching.learned.statistics import HARDWARE, LOCALE, Statistics
+from svc.identify.matching.lessons import ROW_OF_DAY
 from svc.identify.matching.parameters import ATTRIBUTE_COUNT
+from svc.identify.matching.statistics import HARDWARE, LOCALE, Statistics
 from svc.identify.matching.visitor import Visitor
 from svc.identify.model import Attribute
 

@@ -28,9 +28,9 @@ from svc.identify.matching.decision import (
     proven_by_network,
 )
 from svc.identify.matching.features import Features
-from svc.identify.matching.learned.lessons import NOTHING, StatisticsUpdate
-from svc.identify.matching.learned.statistics import Statistics
+from svc.identify.matching.lessons import NOTHING, StatisticsUpdate
 from svc.identify.matching.likelihood import CROWDED, NEAR, SURROUNDINGS
+from svc.identify.matching.statistics import Statistics
 from svc.identify.matching.tokens import DAY_S, DEVICE, STRANGERS, Token, older_beside, rivals_of
 from svc.identify.matching.visitor import Visitor, first_record
 

@@ -30,7 +30,7 @@ from svc.identify.matching.changes import (
     unlearned_table,
 )
 from svc.identify.matching.features import Features
-from svc.identify.matching.learned.lessons import (
+from svc.identify.matching.lessons import (
     ROW_OF_DAY,
     Handshakes,
     Rendering,

@@ -311,6 +311,8 @@ folder.put(pathlib.Path({str(folder)!r}), "tor-exits.txt", b"81.2.0.1\\n", "cred
 
 
 def test_two_commands_never_change_one_folder_at_the_same_time(folder: Path):
+    with pytest.raises(BlockingIOError), locked_folder(folder):
+        raise BlockingIOError  # of what is done there, not of the lock
     with locked_folder(folder), pytest.raises(FolderError, match="another command"), locked_folder(folder):
         pass
     with locked_folder(folder):

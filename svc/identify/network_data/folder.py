@@ -12,7 +12,6 @@ when it has changed, at once and whole; one that cannot be used leaves what was 
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import re
@@ -27,6 +26,7 @@ from typing import NamedTuple
 from svc.identify.network.facts import Range
 from svc.identify.network_data import NetworkFileError
 from svc.identify.network_data.lists import MAX_BYTES, AddressSet, Database, read_as_numbers, read_list, read_servers
+from svc.kernel.store.files.durable_files import Lock
 from svc.kernel.values.errors import OperatorError, cause, explained
 from svc.kernel.values.text_files import decode_text
 
@@ -233,16 +233,15 @@ def locked_folder(folder: Path) -> Generator[None]:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        lock = Lock(os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600))
     except OSError as error:
         raise FolderError(explained("cannot write to", folder, error)) from error
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not lock.acquire():
+            raise FolderError(f"another command is changing {folder}; wait until it has ended")
         yield
-    except BlockingIOError as error:
-        raise FolderError(f"another command is changing {folder}; wait until it has ended") from error
     finally:
-        os.close(descriptor)
+        lock.close()
 
 
 def read_checksums(content: bytes) -> dict[str, str]:

@@ -111,4 +111,4 @@ class AttestationResult(msgspec.Struct, frozen=True, array_like=True):
     bundle_version: str | None = None
     """As the device says since iOS 27."""
     distribution: str | None = None
-    """How the app came onto the device, since iOS 27: a name of `authenticator_data.DISTRIBUTIONS`, or the number."""
+    """How the app came onto the device, since iOS 27: a name of `app_attest.DISTRIBUTIONS`, or the number."""

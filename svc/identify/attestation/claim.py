@@ -14,6 +14,7 @@ import msgspec
 
 from svc.identify.attestation import challenge as challenges
 from svc.identify.attestation.app_attest import (
+    KEY_ID_BYTES,
     MAX_ASSERTION_BYTES,
     MAX_ATTESTATION_BYTES,
     AppAttestFailure,
@@ -21,7 +22,6 @@ from svc.identify.attestation.app_attest import (
     read_assertion,
     verify_attestation,
 )
-from svc.identify.attestation.authenticator_data import KEY_ID_BYTES
 from svc.identify.attestation.challenge import AttestationResult, AttestedKey
 from svc.identify.attestation.key_attestation import (
     MAX_CERTIFICATES,

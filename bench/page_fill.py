@@ -21,8 +21,7 @@ import msgspec
 
 from bench.page_events import CYCLE, PRICE, Arrived, Events, Rows, add_row, event, row
 from svc.identify.events.hour_counts import NOTHING, HourCounts, sum_of
-from svc.identify.history.activity import AddressActivity, VisitorActivity
-from svc.identify.history.days import VisitorHistory
+from svc.identify.history.activity import AddressActivity, VisitorActivity, VisitorHistory
 from svc.identify.history.evidence import DAY_S
 from svc.identify.matching import EMPTY_BLOCK, Block, BlockKey, Features, block_keys
 from svc.identify.matching.blocks import TOKEN, token_key

@@ -44,7 +44,7 @@ from svc.identify.model import Decision
 from svc.identify.queries import events as records_queries
 from svc.identify.queries.visitors import find_visitor
 from svc.identify.records import Document, Event
-from svc.identify.scoring.weights import StoredWeights
+from svc.identify.scoring.score import StoredWeights
 from svc.kernel.access.credentials import ApiKey
 from svc.kernel.config import Config
 from svc.kernel.tenants.organization import Organization

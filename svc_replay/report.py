@@ -18,9 +18,8 @@ from svc.features.weights.preview import LevelCounts, LevelExample, LevelMove, P
 from svc.features.weights.routes import weights_change
 from svc.identify.events.event_row import DecisionBody
 from svc.identify.model import Decision
-from svc.identify.scoring.score import Weights, default_profile
+from svc.identify.scoring.score import StoredWeights, Weights, changed, default_profile, resolve
 from svc.identify.scoring.signals import Mode
-from svc.identify.scoring.weights import StoredWeights, changed, resolve
 from svc.kernel.values.fields import PLATFORMS, Platform
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.values.struct_fields import sent

@@ -23,7 +23,7 @@ from svc.features.rules.command import read_ruleset, refused
 from svc.features.rules.jobs import checked_rules, save_rules
 from svc.features.rules.ruleset import FIRST, Rule
 from svc.identify.queries import weights as weights_queries
-from svc.identify.scoring.weights import StoredWeights
+from svc.identify.scoring.score import StoredWeights
 from svc.identify.tables import WEIGHTS
 from svc.identify.velocity.counts import KINDS
 from svc.kernel.config import Config

@@ -44,7 +44,7 @@ ONLY_IN = {
     "httpcore": (
         "svc/features/webhooks/transport/",
         "svc/features/members/sign_in/provider.py",
-        "svc/identify/network_data/fetch.py",
+        "svc/identify/network_data/update.py",
     ),
     "certifi": ("svc/features/webhooks/transport/",),
     "time": ("svc/world.py",),

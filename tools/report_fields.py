@@ -8,11 +8,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from svc.identify.model import Attribute
-from svc.identify.report import native
-from svc.identify.report.any_report import IN_ANY_REPORT
+from svc.identify.report import ADAPTERS, native
 from svc.identify.report.canonical import FOLLOWING
-from svc.identify.report.reader import ADAPTERS
-from svc.identify.report.table import Field
+from svc.identify.report.table import IN_ANY_REPORT, Field
 
 
 class FieldRow(NamedTuple):

@@ -20,7 +20,7 @@ from bench.linkage.inprocess import UncalibratedDecision, answers
 from bench.linkage.streams import Stream, read_stream
 from bench.usage import read_options
 from svc.identify.matching import parameters
-from svc.identify.matching.learned.calibration import KINDS, logit
+from svc.identify.matching.likelihood import KINDS, logit
 
 STREAMS = ("small", "every-7-days")
 PULL = 20.0

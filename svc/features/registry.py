@@ -32,7 +32,7 @@ from svc.features.feature import Feature
 
 FEATURES: tuple[Feature, ...] = (
     Feature("svc.kernel", tables=("store.tables", "tenants.tables", "access.tables")),
-    Feature("svc.identify", tables=("tables",), invariants=("invariants.tokens", "invariants.velocity")),
+    Feature("svc.identify", tables=("tables",), invariants=("invariants",)),
     identification.FEATURE,
     organizations.FEATURE,
     events.FEATURE,

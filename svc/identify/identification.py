@@ -8,7 +8,6 @@ store; the outcome is known only once it is on disk. A development key may ask f
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 from uuid import UUID
@@ -18,7 +17,7 @@ import msgspec
 from svc.identify.attestation.claim import Attestation, missing, read_attestation
 from svc.identify.attestation.trust import Trust, published_trust
 from svc.identify.detection import detect
-from svc.identify.events.archive import deflate, inflate
+from svc.identify.events.archive import deflate
 from svc.identify.history.evidence import HistoryEvidence, history_evidence
 from svc.identify.keys.proof import Subject, does_not_verify, examine
 from svc.identify.matching import Features, Recognition, extract
@@ -34,7 +33,7 @@ from svc.identify.model import (
 )
 from svc.identify.network.facts import Ranges, read_network
 from svc.identify.network.request_headers import archived_headers
-from svc.identify.records import REPLAYED_MS, Document, Event
+from svc.identify.records import Event
 from svc.identify.report import read_report
 from svc.identify.scoring.score import Score, group_triggers
 from svc.identify.scoring.signals import CATALOG
@@ -69,9 +68,7 @@ NONE = TestVerdict()
 
 
 def read_test_verdict(signals: Mapping[str, Any]) -> TestVerdict | Refusal:
-    """Return what a report asks for; `422 validation_error` for a field of another shape, `unknown_signal` for one that
-    is not in the catalog.
-    """
+    """Return what a report asks for; `422 validation_error` for another shape or an unknown signal."""
     if FIELD not in signals:
         return NONE
     asked = signals[FIELD]
@@ -99,9 +96,7 @@ def _faults(asked: Any) -> Iterator[tuple[str, Issue]]:
 
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True):
-    """A request to identify: what was sent, by whom and from where. It is made only after the key was authenticated and
-    the body was read.
-    """
+    """A request to identify: what was sent, by whom, from where. Its key is valid and its body was read."""
 
     request_id: UUID
     new_visitor_id: str
@@ -212,7 +207,7 @@ class Duplicate(msgspec.Struct, frozen=True):
     request_id: UUID
     balance_micros: int
     original: Event | None = None
-    """What was stored then, where the duplicate asks for it and may have it (`may_have_original`)."""
+    """What was stored then, where the duplicate asks for it and may have it (`recording.idempotency`)."""
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -277,26 +272,6 @@ def _verifiable(agent: Agent, ranges: Ranges | None) -> Agent:
     if agent.operator is None or ranges is None or ranges.publishes(agent.operator):
         return agent
     return msgspec.structs.replace(agent, operator=None)
-
-
-def may_have_original(submission: Submission, original: Event) -> bool:
-    """Return whether a duplicate may get the response of its original: it asks for that soon enough, with the same key
-    and from the same origin (decisions 3.2). An idempotency key can be guessed or read, so it must come from the same
-    address besides, or be `sent_alike`.
-    """
-    return (
-        submission.wants_original
-        and abs(submission.at_ms - original.occurred_at_ms) <= REPLAYED_MS
-        and (submission.key_id, submission.origin) == (original.key_id, original.origin)
-    )
-
-
-def sent_alike(submission: Submission, original: Document) -> bool:
-    """Return whether the report is that of the original, byte for byte."""
-    try:
-        return inflate(original.signals) == submission.signals_json
-    except zlib.error:
-        return False
 
 
 def decide(assessment: Assessment, recognition: Recognition, visitor_id: str, result: Score | None) -> Verdict:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from svc.identify.attestation.challenge import LIFETIME_MS, AttestedKey, Challenge, VisitorKeys
-from svc.identify.events.changes import CHANGE_KINDS
 from svc.identify.events.hour_counts import HourCounts
+from svc.identify.events.listing import CHANGE_KINDS
 from svc.identify.events.segments import Digests, Segment
 from svc.identify.history.activity import AddressActivity
 from svc.identify.history.evidence import REPLAY_MEMORY_S, ReportFingerprint, VisitorPlaces
@@ -22,7 +22,7 @@ from svc.identify.records import (
     RetentionPass,
     WeightsSnapshot,
 )
-from svc.identify.scoring.weights import StoredWeights
+from svc.identify.scoring.score import StoredWeights
 from svc.identify.velocity.counts import KINDS, LONGEST_S, Recount
 from svc.identify.velocity.record import AccountRecord
 from svc.kernel.store.schema.codec import Flattened, Key, Layout, Opaque, Record, Signed

@@ -48,11 +48,11 @@ from svc.http.server.listening import PlainListener, TlsListener
 from svc.http.server.messages import Application
 from svc.http.server.server import Edge, EdgeLimits, serve
 from svc.http.traffic import Describe, Traffic, details
-from svc.identify.history.visitor_numbers import TAKEN_AT_ONCE
 from svc.identify.indexing import indexer
 from svc.identify.keys import deferred
 from svc.identify.keys.signed_verdict import verdict_key
-from svc.identify.network_data.watch import NetworkWatch
+from svc.identify.network_data.lookup import NetworkWatch
+from svc.identify.recording.visitors import TAKEN_AT_ONCE
 from svc.kernel.config import Config
 from svc.kernel.limits.ratelimit import Buckets, MemoryBuckets
 from svc.kernel.store.directory import Opened, date_last_write

@@ -30,7 +30,7 @@ from svc.features.organizations.jobs import create_organization
 from svc.features.webhooks.jobs.endpoints import NewEndpoint, create_endpoint
 from svc.identify.identification import Duplicate, Identified, Refused, assess
 from svc.identify.matching import Statistics, StatisticsUpdate
-from svc.identify.matching.learned.statistics import CLASSES, StatisticsRows
+from svc.identify.matching.statistics import CLASSES, StatisticsRows
 from svc.identify.queries.learned import OTHERS, PRODUCTION, SHARED, scope_of
 from svc.identify.tables import EVENTS, STATISTICS
 from svc.kernel.store import operations

@@ -17,22 +17,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from svc.identify.attestation.app_attest import (
-    Assertion,
-    NewKey,
-    failures_of,
-    read_assertion,
-    updated,
-    verify_attestation,
-)
-from svc.identify.attestation.authenticator_data import (
     MAX_DEPTH,
     MAX_ITEMS,
+    Assertion,
     AttestedCredential,
     AuthenticatorData,
     CborError,
+    NewKey,
+    failures_of,
+    read_assertion,
     read_assertion_data,
     read_attestation_data,
     read_item,
+    updated,
+    verify_attestation,
 )
 from svc.identify.attestation.challenge import AttestationResult, AttestedKey
 from svc.identify.attestation.claim import Attestation, missing, read_attestation, result

@@ -22,14 +22,9 @@ from svc.identify.matching.decision import Linkage
 from svc.identify.model import Observation
 from svc.identify.scoring.signals import (
     CATALOG,
-    CHANGES,
     EVIDENCE,
-    LINKAGE,
-    REASONS,
-    change_text,
-    evidence_text,
-    linkage_text,
-    reason_text,
+    PHRASES,
+    meaning,
 )
 from tests.domain.test_detection_both_ways import BOTH_WAYS
 from tests.domain.test_real_browsers import captures
@@ -45,9 +40,9 @@ def test_every_evidence_name_has_a_sentence_and_every_sentence_a_name():
 
 @pytest.mark.slow
 def test_every_change_outcome_and_reason_has_a_phrase_and_every_phrase_a_name():
-    assert set(CHANGES) == returned_names("svc.identify.matching.changes", "changes")
-    assert set(LINKAGE) == {*get_args(Linkage), "replayed", "split_from"}
-    assert set(REASONS) == keyword_values("Network", "reason")
+    assert set(PHRASES.changes) == returned_names("svc.identify.matching.changes", "changes")
+    assert set(PHRASES.linkage) == {*get_args(Linkage), "replayed", "split_from"}
+    assert set(PHRASES.reasons) == keyword_values("Network", "reason")
 
 
 def test_sentences_and_phrases_have_a_bounded_length():
@@ -55,7 +50,7 @@ def test_sentences_and_phrases_have_a_bounded_length():
         assert sentence[0].isupper(), name
         assert sentence.endswith("."), name
         assert 20 <= len(sentence) <= 110, name
-    for phrases in (CHANGES, LINKAGE, REASONS):
+    for phrases in (PHRASES.changes, PHRASES.linkage, PHRASES.reasons):
         for name, phrase in phrases.items():
             assert not phrase.endswith("."), name
             assert 0 < len(phrase) <= 64, name
@@ -81,13 +76,13 @@ def test_sentences_name_the_numbers_that_decide():
 
 
 def test_a_name_is_explained_and_an_unknown_one_stands_for_itself():
-    assert evidence_text("renderer_in_worker") == "The worker reports another graphics renderer than the page."
-    assert evidence_text("platform_in_iframe").startswith("The iframe ")
-    assert change_text("timezone") == "time zone"
-    assert linkage_text("token") == "recognized by its client token"
-    assert reason_text("lookup_failed") == "the network look-up failed"
-    for text in (evidence_text, change_text, linkage_text, reason_text):
-        assert text("of_the_future") == "of_the_future"
+    assert meaning(EVIDENCE, "renderer_in_worker") == "The worker reports another graphics renderer than the page."
+    assert meaning(EVIDENCE, "platform_in_iframe").startswith("The iframe ")
+    assert meaning(PHRASES.changes, "timezone") == "time zone"
+    assert meaning(PHRASES.linkage, "token") == "recognized by its client token"
+    assert meaning(PHRASES.reasons, "lookup_failed") == "the network look-up failed"
+    for texts in (EVIDENCE, PHRASES.changes, PHRASES.linkage, PHRASES.reasons):
+        assert meaning(texts, "of_the_future") == "of_the_future"
 
 
 def unexplained(seen: Iterable[Observation]) -> set[str]:

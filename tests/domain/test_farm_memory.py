@@ -7,7 +7,13 @@ import pytest
 
 from svc.identify.history.newcomers import Arrival, arrived, renewals, without
 from svc.identify.keys.browser_keys import MAX_TOKENS, NO_OUTCOMES, Shared, Use, used, usually_verify, with_outcome
-from svc.identify.matching.learned.renderings import MAX_RELEASES, MAX_VALUES, Renderings, learn, unseen
+from svc.identify.matching.lessons import (
+    MAX_RELEASES,
+    MAX_VALUES,
+    Renderings,
+    learn_rendering,
+    unseen_renderings,
+)
 from svc.identify.model import Attribute
 from svc.identify.velocity.counts import EMPTY, MOST
 from tests.domain.matching_world import features_of
@@ -24,24 +30,24 @@ def rendering(canvas: int, release: int = 1):
 def test_a_release_keeps_the_values_of_devices_that_came_back():
     renderings: Renderings = {}
     for device in range(10):
-        learn(renderings, rendering(5), "new")
-        learn(renderings, rendering(100 + device), "new")
-    learn(renderings, rendering(100), "back")
+        learn_rendering(renderings, rendering(5), "new")
+        learn_rendering(renderings, rendering(100 + device), "new")
+    learn_rendering(renderings, rendering(100), "back")
     for invented in range(1_000, 11_000):
-        learn(renderings, rendering(invented), "new")
+        learn_rendering(renderings, rendering(invented), "new")
     canvas = renderings[1].values[0]
     assert len(canvas.seen) == MAX_VALUES
     assert {5, 100} <= canvas.seen.keys()
-    assert unseen(renderings, rendering(99)) == (Attribute.CANVAS,)
-    assert unseen(renderings, rendering(5)) == ()
+    assert unseen_renderings(renderings, rendering(99)) == (Attribute.CANVAS,)
+    assert unseen_renderings(renderings, rendering(5)) == ()
 
 
 def test_releases_are_bounded_and_large_ones_stay():
     renderings: Renderings = {}
     for _ in range(50):
-        learn(renderings, rendering(5, release=1), "new")
+        learn_rendering(renderings, rendering(5, release=1), "new")
     for release in range(2, 1_000):
-        learn(renderings, rendering(5, release), "new")
+        learn_rendering(renderings, rendering(5, release), "new")
     assert len(renderings) == MAX_RELEASES
     assert 1 in renderings
 

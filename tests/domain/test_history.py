@@ -10,7 +10,7 @@ from blake3 import blake3
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.identify.history.days import AddressHistory, VisitorHistory
+from svc.identify.history.activity import AddressHistory, VisitorHistory
 from svc.identify.history.evidence import (
     DAY_S,
     ENOUGH_DEVICES,

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from svc.identify.matching import Features, Statistics, StatisticsUpdate, blocks, match_visitor, parameters
 from svc.identify.matching.blocks import block_keys, keys_to_add, token_key
 from svc.identify.matching.decision import LinkDecision, decide, reported_probability
-from svc.identify.matching.learned import calibration
-from svc.identify.matching.learned.calibration import FAR, HIDDEN, NEAR, UNKNOWN, WIDE, kind_of
+from svc.identify.matching.likelihood import FAR, HIDDEN, NEAR, UNKNOWN, WIDE, kind_of
 from svc.identify.matching.parameters import ATTRIBUTE_COUNT, BLOCK_LENGTH, RECORDS_READ
 from svc.identify.matching.visitor import Visitor, first_record
 from svc.identify.model import Attribute
@@ -397,7 +396,7 @@ def test_a_doubtful_private_window_leaves_no_report_behind(monkeypatch: pytest.M
     def calibrated(*_: object) -> float:
         return 0.95
 
-    monkeypatch.setattr(calibration, "calibrated", calibrated)
+    monkeypatch.setattr("svc.identify.matching.decision.calibrated", calibrated)
     private = features_of(changed(CANVAS="another"), ip="203.0.113.9")
     seen = [organization.visit(private, START_MS + day * DAY_MS) for day in (3, 4)]
     assert [(one.number, one.outcome) for one in seen] == [(1, "match"), (1, "match")]
@@ -446,7 +445,7 @@ def test_the_link_threshold_depends_on_the_network_and_on_tokens(
         def calibrated(*_: object, given: float = probability) -> float:
             return given
 
-        monkeypatch.setattr(calibration, "calibrated", calibrated)
+        monkeypatch.setattr("svc.identify.matching.decision.calibrated", calibrated)
         decision = decide(report, START_MS + 2 * DAY_MS, counts, [(1, known)], (), organization.statistics)
         assert (decision.number, decision.linked, decision.probability) == (1, linked, probability)
 

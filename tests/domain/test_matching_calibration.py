@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc.identify.matching import Statistics, StatisticsUpdate
-from svc.identify.matching.learned.calibration import KINDS, calibrated
+from svc.identify.matching.likelihood import KINDS, calibrated
 from svc.identify.matching.parameters import CAUTION
 from tests.domain.matching_world import features_of
 

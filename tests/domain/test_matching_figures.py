@@ -11,7 +11,6 @@ import pytest
 from svc.identify.matching import Features, Statistics, StatisticsUpdate, extract, features, match_visitor
 from svc.identify.matching.blocks import Block, block_keys, token_key
 from svc.identify.matching.decision import decide
-from svc.identify.matching.learned.statistics import HARDWARE
 from svc.identify.matching.parameters import (
     ATTRIBUTE_COUNT,
     PRIOR_DEVICES,
@@ -19,6 +18,7 @@ from svc.identify.matching.parameters import (
     PRIOR_HARDWARE,
     RETURN_RATE_MEMORY,
 )
+from svc.identify.matching.statistics import HARDWARE
 from svc.identify.matching.tokens import STRANGERS
 from svc.identify.matching.visitor import first_record
 from svc.identify.model import Agent, Attribute, Report, RequestFacts

@@ -8,7 +8,6 @@ import pytest
 from svc.identify.matching import Statistics, StatisticsUpdate, extract, match_visitor, parameters
 from svc.identify.matching.blocks import NETWORK
 from svc.identify.matching.decision import decide
-from svc.identify.matching.learned import calibration
 from svc.identify.matching.recognition import likeliest_visitor
 from svc.identify.matching.visitor import first_record
 from svc.identify.model import Agent, Attribute, Network, Report, RequestFacts
@@ -226,7 +225,7 @@ def test_a_doubtful_link_on_a_crowded_network_updates_the_template(monkeypatch: 
         upgraded = msgspec.structs.replace(CHROME, browser_version=NEWER)
         report = features_of(DESKTOP_VALUES | {Attribute.CANVAS: "another"}, agent=upgraded, ip=HOME)
         with monkeypatch.context() as patched:
-            patched.setattr(calibration, "calibrated", calibrated)
+            patched.setattr("svc.identify.matching.decision.calibrated", calibrated)
             seen = organization.visit(report, START_MS + 2 * DAY_MS)
         assert seen.is_new == (number == 2)
         if number == 1:

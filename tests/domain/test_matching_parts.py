@@ -26,8 +26,8 @@ from svc.identify.matching.blocks import (
 )
 from svc.identify.matching.changes import releases_between
 from svc.identify.matching.features import networks, sketch
-from svc.identify.matching.learned.statistics import CLASSES, COMMON_VALUES
 from svc.identify.matching.parameters import ATTRIBUTE_COUNT
+from svc.identify.matching.statistics import CLASSES, COMMON_VALUES
 from svc.identify.matching.tokens import TOKENS, KeyProbation, Token
 from svc.identify.matching.visitor import EXACT_HASHES, FORMER_VALUES, NETWORKS, first_record
 from svc.identify.model import Agent, Attribute, Claims, Report, RequestFacts

@@ -19,7 +19,7 @@ import pytest
 from svc.identify.matching import Features, extract
 from svc.identify.matching.blocks import EXACT, TOKEN, block_keys
 from svc.identify.matching.decision import decide
-from svc.identify.matching.learned.statistics import StatisticsRows
+from svc.identify.matching.statistics import StatisticsRows
 from svc.identify.model import Agent, Attribute, Network, Report, RequestFacts
 from tests.domain.matching_world import (
     CHROME,

@@ -7,9 +7,8 @@ import pytest
 
 from svc.identify.matching import Block, Features, Statistics, match_visitor, parameters
 from svc.identify.matching.blocks import HARDWARE, NETWORK, block_keys
-from svc.identify.matching.chance import ALL_AGREE, BIT
-from svc.identify.matching.comparison import compare
 from svc.identify.matching.decision import decide
+from svc.identify.matching.likelihood import ALL_AGREE, BIT, compare
 from svc.identify.matching.parameters import ATTRIBUTE_COUNT
 from svc.identify.matching.visitor import first_record
 from svc.identify.model import Attribute

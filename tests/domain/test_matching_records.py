@@ -10,12 +10,10 @@ import pytest
 
 from svc.identify.matching import Block, Features, StatisticsUpdate, features
 from svc.identify.matching.blocks import EXACT, token_key
-from svc.identify.matching.chance import ALL_AGREE, BIT, Chance
 from svc.identify.matching.changes import releases_between
 from svc.identify.matching.decision import by_token, rank
 from svc.identify.matching.features import hash32, hash64, networks, sketch
-from svc.identify.matching.learned.calibration import FAR, NEAR, SURROUNDINGS, WIDE, calibrated, kind_of
-from svc.identify.matching.learned.statistics import HARDWARE, LOCALE, Statistics
+from svc.identify.matching.likelihood import ALL_AGREE, BIT, FAR, NEAR, SURROUNDINGS, WIDE, Chance, calibrated, kind_of
 from svc.identify.matching.parameters import (
     AGREEMENT_WEIGHT,
     CALIBRATION,
@@ -24,6 +22,7 @@ from svc.identify.matching.parameters import (
     RECORDS_SCORED,
     UNSEEN_TWINS,
 )
+from svc.identify.matching.statistics import HARDWARE, LOCALE, Statistics
 from svc.identify.matching.tokens import CAME_BACK
 from svc.identify.matching.visitor import NOWHERE, Visitor, first_record
 from svc.identify.model import Attribute

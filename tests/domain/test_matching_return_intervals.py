@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from svc.identify.matching.learned.return_intervals import ReturnIntervals, usual_recency
-from svc.identify.matching.learned.statistics import Statistics, StatisticsRows
+from svc.identify.matching.lessons import ReturnIntervals, usual_recency
 from svc.identify.matching.parameters import CHANGE_DAYS, RETURN_INTERVALS_BOUNDS, RETURN_INTERVALS_MEMORY
 from svc.identify.matching.recognition import likeliest_visitor
+from svc.identify.matching.statistics import Statistics, StatisticsRows
 from svc.identify.model import Attribute
 from tests.domain.matching_world import DAY_MS, START_MS, Organization, features_of, other_device
 

@@ -8,8 +8,7 @@ import pytest
 from svc.identify.matching import match_visitor
 from svc.identify.matching.blocks import token_key
 from svc.identify.matching.decision import decide
-from svc.identify.matching.learned import calibration
-from svc.identify.matching.learned.calibration import NEAR, SURROUNDINGS, WIDE
+from svc.identify.matching.likelihood import NEAR, SURROUNDINGS, WIDE
 from svc.identify.matching.parameters import PROBATION_DAYS
 from svc.identify.matching.recognition import likeliest_visitor
 from svc.identify.matching.tokens import IN_DOUBT, STRANGERS
@@ -117,7 +116,7 @@ def test_a_token_that_joined_in_doubt_finds_its_visitor_again(monkeypatch: pytes
     def calibrated(*_: object) -> float:
         return 0.85
 
-    monkeypatch.setattr(calibration, "calibrated", calibrated)
+    monkeypatch.setattr("svc.identify.matching.decision.calibrated", calibrated)
     report = features_of(CHANGED, token=OTHER, token_is_new=True, ip=ELSEWHERE)
     seen = organization.visit(report, START_MS + 3 * DAY_MS)
     assert (seen.number, seen.outcome) == (owner, "match")

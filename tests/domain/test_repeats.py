@@ -19,7 +19,7 @@ from svc.identify.history.evidence import (
 from svc.identify.history.newcomers import CAME_BACK_S, WINDOW_S, alike_key, repeated_report
 from svc.identify.matching import Features, Statistics, StatisticsUpdate, Visitor
 from svc.identify.matching.blocks import block_keys, exact_key
-from svc.identify.matching.learned.return_intervals import (
+from svc.identify.matching.lessons import (
     ENOUGH,
     FADING,
     FINGERPRINTS,

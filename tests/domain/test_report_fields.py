@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 
 from svc.identify.model import Attribute, Claims
-from svc.identify.report.any_report import IN_ANY_REPORT
+from svc.identify.report import ADAPTERS
 from svc.identify.report.canonical import FOLLOWING
 from svc.identify.report.fpscanner import STANDARD_PLUGINS_HASH
 from svc.identify.report.native import ARCHIVED, FLAGS, TABLE
-from svc.identify.report.reader import ADAPTERS
-from svc.identify.report.table import Adapter, Field, FieldTable, fields
+from svc.identify.report.table import IN_ANY_REPORT, Adapter, Field, FieldTable, fields
 from tests.domain.test_report_fingerprintjs import components
 from tests.domain.test_report_hostile import APP, PROBES, SECTIONS, TREE, places, replaced
 from tests.domain.test_report_plain import plain

@@ -12,9 +12,9 @@ import pytest
 
 from svc.identify.model import Attribute, ClientHints, RequestFacts
 from svc.identify.report import read_report
-from svc.identify.report.any_report import IN_ANY_REPORT
 from svc.identify.report.canonical import canonical_gpu, time_zone
 from svc.identify.report.masks import STANDARD_PLUGINS
+from svc.identify.report.table import IN_ANY_REPORT
 
 FACTS = RequestFacts(ip="192.0.2.1")
 CHROME = (

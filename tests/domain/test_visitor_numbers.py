@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.identify.history.visitor_numbers import NextNumber, VisitorNumbers
+from svc.identify.recording.visitors import NextNumber, VisitorNumbers
 
 
 def test_a_single_worker_takes_one_number_at_a_time_and_holds_none():

@@ -14,10 +14,20 @@ import pytest
 
 from svc.features.webhooks.transport.connections import tls_context
 from svc.identify.network_data import update as fetching
-from svc.identify.network_data.fetch import FetchError, check_url, fetch
 from svc.identify.network_data.folder import FolderError, kept_files, locked_folder, put, read_folder, read_source
 from svc.identify.network_data.sources import BY_NAME, SOURCES, Source, addresses, whole
-from svc.identify.network_data.update import Mirror, Publishers, UpdateError, UpdateOutcome, origin_of, update, wanted
+from svc.identify.network_data.update import (
+    FetchError,
+    Mirror,
+    Publishers,
+    UpdateError,
+    UpdateOutcome,
+    check_url,
+    fetch,
+    origin_of,
+    update,
+    wanted,
+)
 from tests.network_data.servers import Page, Publisher, connect_proxy
 from tests.support.mmdb_writer import Tree
 
@@ -311,6 +321,8 @@ folder.put(pathlib.Path({str(folder)!r}), "tor-exits.txt", b"81.2.0.1\\n", "cred
 
 
 def test_two_commands_never_change_one_folder_at_the_same_time(folder: Path):
+    with pytest.raises(BlockingIOError), locked_folder(folder):
+        raise BlockingIOError  # of what is done there, not of the lock
     with locked_folder(folder), pytest.raises(FolderError, match="another command"), locked_folder(folder):
         pass
     with locked_folder(folder):

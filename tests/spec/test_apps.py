@@ -13,8 +13,8 @@ import msgspec
 import pytest
 
 from svc.features.weights.jobs import save_weights
+from svc.identify.scoring.score import StoredWeights, WeightsChange
 from svc.identify.scoring.signals import CATALOG
-from svc.identify.scoring.weights import StoredWeights, WeightsChange
 from svc.identify.tables import WEIGHTS
 from svc.kernel.values.fields import Platform
 from tests.spec.responses import IDENTIFY

@@ -24,8 +24,8 @@ from svc.features.lists.lists import first_list_id
 from svc.features.organizations.command import create_organization
 from svc.features.rules.jobs import save_rules
 from svc.features.rules.ruleset import Rule
+from svc.identify.scoring.score import StoredWeights
 from svc.identify.scoring.signals import default_weights
-from svc.identify.scoring.weights import StoredWeights
 from svc.identify.velocity.counts import folded
 from svc.kernel.config import Config
 from svc.kernel.limits.quotas import EVENT_BYTES, Holding

@@ -28,7 +28,7 @@ from svc.features.tables import TABLES
 from svc.features.webhooks.jobs.endpoints import NewEndpoint, create_endpoint
 from svc.identify.events.listing import Filters
 from svc.identify.queries.events import put_event
-from svc.identify.scoring.signals import evidence_text
+from svc.identify.scoring.signals import EVIDENCE
 from svc.kernel.store.overlay import Overlay
 from svc.kernel.store.schema.table import NotPersonal
 from svc.kernel.store.snapshot import Transaction
@@ -258,7 +258,7 @@ def test_an_event_is_explained_as_a_sum_with_the_evidence_of_each_signal(run: Ru
     text = run("events", "get", shop.organization, request_id).out
     assert "40 = 40 automation: medium (threshold 30, default weights)" in text
     assert "automation: 40 (bot, " in text
-    assert evidence_text("webdriver") in text
+    assert EVIDENCE["webdriver"] in text
     assert FORMULA in text
     event = run("events", "get", shop.organization, request_id, "--json").json
     headers = event.pop("headers")

@@ -13,8 +13,7 @@ import pytest
 
 from svc.features.weights.jobs import save_weights
 from svc.identify.records import RETENTION_MS, Document
-from svc.identify.scoring.score import default_weights
-from svc.identify.scoring.weights import WeightsChange
+from svc.identify.scoring.score import WeightsChange, default_weights
 from svc.identify.tables import DOCUMENTS
 from svc.identify.tables import EVENTS as EVENT_ROWS
 from svc.kernel.store.snapshot import Transaction

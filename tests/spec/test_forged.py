@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from svc.identify.history.origins import EXPECTED_FROM, REMEMBERED
-from svc.identify.matching.learned.return_intervals import ENOUGH
+from svc.identify.matching.lessons import ENOUGH
 from svc.kernel.values.ids import DAY_MS
 from tests.spec.responses import forward, visit
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, SCRIPTED, USER_AGENT, Live, live_service, report

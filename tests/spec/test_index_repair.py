@@ -18,7 +18,6 @@ from svc.identify.index.digests import digests
 from svc.identify.index.queries import FIRST_PART, SLOTS, SMALL, part_of
 from svc.identify.indexing import indexer
 from svc.identify.indexing import jobs as indexing
-from svc.identify.indexing import repair_jobs as index_repair
 from svc.identify.indexing.indexer import repair
 from svc.identify.tables import EVENT_SEGMENTS, EVENTS
 from svc.kernel.store.engine import KeyRange, Writer
@@ -40,8 +39,8 @@ pytestmark = pytest.mark.usefixtures("engine")
 def _smaller(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in SMALLER.items():
         monkeypatch.setattr(indexing, name, value)
-    monkeypatch.setattr(index_repair, "ROWS_A_SLICE", 3)
-    monkeypatch.setattr(index_repair, "EVENTS_A_SLICE", 5)
+    monkeypatch.setattr(indexing, "ROWS_A_SLICE", 3)
+    monkeypatch.setattr(indexing, "EVENTS_A_SLICE", 5)
     monkeypatch.setattr(indexer, "SHORTEST_REST_S", 3600.0)  # the service's own would be faster at times
 
 

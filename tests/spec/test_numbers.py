@@ -38,9 +38,8 @@ from svc.identify.history import newcomers
 from svc.identify.keys import browser_keys, deferred
 from svc.identify.matching import parameters, tokens
 from svc.identify.records import IDEMPOTENCY_MS, REPLAYED_MS, RETENTION_MS
-from svc.identify.scoring.score import DEFAULT_THRESHOLD
+from svc.identify.scoring.score import DEFAULT_THRESHOLD, LARGEST_THRESHOLD, SMALLEST_THRESHOLD
 from svc.identify.scoring.signals import MAX_WEIGHT
-from svc.identify.scoring.weights import LARGEST_THRESHOLD, SMALLEST_THRESHOLD
 from svc.identify.velocity.counts import MOST, WINDOWS
 from svc.identify.velocity.record import DAYS_TO_KNOW, KNOWN_S
 from svc.kernel.access.jobs import LAST_USED_STEP_MS

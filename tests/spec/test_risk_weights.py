@@ -8,8 +8,8 @@ import pytest
 import trio
 
 from svc.identify.queries.weights import weights_key
+from svc.identify.scoring.score import StoredWeights
 from svc.identify.scoring.signals import CATALOG, default_weights
-from svc.identify.scoring.weights import StoredWeights
 from svc.identify.tables import WEIGHTS
 from svc.kernel.values.fields import PLATFORMS
 from tests.spec.automation import Automation

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from svc.features.weights.jobs import restore_weights, save_weights
+from svc.identify.scoring.score import StoredWeights, WeightsChange
 from svc.identify.scoring.signals import default_weights
-from svc.identify.scoring.weights import StoredWeights, WeightsChange
 from svc.identify.tables import WEIGHTS_SNAPSHOTS
 from svc.kernel.values.fields import Platform
 from svc.kernel.values.refusals import Refusal

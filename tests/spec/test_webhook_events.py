@@ -16,8 +16,8 @@ from svc.features.webhooks.jobs.endpoints import Issued, NewEndpoint, create_end
 from svc.features.webhooks.records import Attempted, WebhookEnvironment
 from svc.features.webhooks.tables import REFUSALS
 from svc.features.weights.jobs import save_weights
+from svc.identify.scoring.score import WeightsChange
 from svc.identify.scoring.signals import signal_names
-from svc.identify.scoring.weights import WeightsChange
 from tests.spec.responses import forward
 from tests.support.live import PUBLIC_ADDRESS, Live, live_service, mistyped, opened, report, succeeded
 

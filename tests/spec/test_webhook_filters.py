@@ -15,7 +15,7 @@ from svc.features.webhooks.jobs.deliveries import enqueue, enqueue_about
 from svc.features.webhooks.records import EVENT_TYPES, EventType
 from svc.features.webhooks.tables import DELIVERIES, WEBHOOK_EVENTS
 from svc.features.weights.jobs import save_weights
-from svc.identify.scoring.weights import WeightsChange
+from svc.identify.scoring.score import WeightsChange
 from svc.identify.tables import EVENTS
 from svc.kernel.tenants.queries import organization
 from svc.kernel.values.ids import DAY_MS, HOUR_MS

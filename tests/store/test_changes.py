@@ -24,8 +24,7 @@ from svc.features.changes.routes import CHANGES
 from svc.features.feed.feed import BEGINNING, HOLD_MS, Feed
 from svc.features.feed.jobs import close
 from svc.features.feed.pages import FeedPages
-from svc.identify.events.changes import first_change_behind, place_of_change
-from svc.identify.events.listing import EVERYTHING, Position
+from svc.identify.events.listing import EVERYTHING, Position, first_change_behind, place_of_change
 from svc.identify.queries.event_changes import note_change
 from svc.identify.queries.events import EventMatch, feed_time_ms, rewrite_event
 from svc.identify.records import Event

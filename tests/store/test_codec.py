@@ -8,12 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svc.identify.events.segments import Digests
-from svc.identify.history.activity import AddressActivity, VisitorActivity
-from svc.identify.history.days import AddressHistory, VisitorHistory
+from svc.identify.history.activity import AddressActivity, AddressHistory, VisitorActivity, VisitorHistory
 from svc.identify.history.evidence import ReportFingerprint
 from svc.identify.matching import Block
 from svc.identify.records import EVENT_FIELDS, Event, Idempotency
-from svc.identify.scoring.weights import StoredWeights
+from svc.identify.scoring.score import StoredWeights
 from svc.identify.tables import ACCOUNTS, ADDRESSES, BLOCKS, EVENT_TAIL, IDEMPOTENCY
 from svc.identify.velocity.counts import EMPTY, KINDS
 from svc.identify.velocity.record import AccountRecord, KnownVisitor

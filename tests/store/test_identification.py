@@ -25,7 +25,7 @@ from svc.identify.model import RequestFacts
 from svc.identify.recording.proofs import keep_key
 from svc.identify.recording.visitors import VisitorTables
 from svc.identify.records import Event
-from svc.identify.scoring.weights import WeightsChange
+from svc.identify.scoring.score import WeightsChange
 from svc.identify.tables import (
     ATTESTED_KEYS,
     BLOCKS,

@@ -32,7 +32,7 @@ from svc.identify.identification import Identified, Submission, assess
 from svc.identify.matching import Statistics
 from svc.identify.model import RequestFacts
 from svc.identify.network.facts import Country, Known
-from svc.identify.scoring.weights import WeightsChange
+from svc.identify.scoring.score import WeightsChange
 from svc.identify.tables import (
     ACCOUNTS,
     ADDRESSES,

@@ -26,8 +26,7 @@ from svc.identify.history.evidence import VisitorPlaces
 from svc.identify.matching import EMPTY_BLOCK
 from svc.identify.matching.blocks import token_key
 from svc.identify.matching.tokens import DEVICE, STRANGERS, UNKNOWN_ORIGIN, Token
-from svc.identify.scoring.score import default_profile
-from svc.identify.scoring.weights import StoredWeights, WeightsChange, changed
+from svc.identify.scoring.score import StoredWeights, WeightsChange, changed, default_profile
 from svc.identify.tables import (
     ATTESTED_KEYS,
     BLOCKS,

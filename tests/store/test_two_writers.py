@@ -18,10 +18,10 @@ from svc.features.checks.invariants import violations
 from svc.features.identification.transaction import Recorded, identify
 from svc.features.organizations.jobs import create_organization
 from svc.features.tables import TABLES
-from svc.identify.history.visitor_numbers import ANY_NUMBER, NextNumber, VisitorNumbers
 from svc.identify.identification import Duplicate, Identified, Refused, Submission, assess
 from svc.identify.matching import Statistics
 from svc.identify.model import RequestFacts
+from svc.identify.recording.visitors import ANY_NUMBER, NextNumber, VisitorNumbers
 from svc.identify.tables import EVENTS, VISITOR_COUNTS, VISITORS
 from svc.kernel.limits.quotas import Quotas
 from svc.kernel.store import operations

@@ -18,11 +18,11 @@ import trio
 from bench.reports import device_report, submitted
 from svc.features.identification.pipeline.frequencies import ClassKey, Frequencies
 from svc.features.identification.transaction import Recorded, identify
-from svc.identify.history.visitor_numbers import VisitorNumbers
 from svc.identify.identification import Submission, assess
 from svc.identify.model import RequestFacts
 from svc.identify.network_data.lookup import BuiltInRanges
 from svc.identify.queries.learned import PRODUCTION
+from svc.identify.recording.visitors import VisitorNumbers
 from svc.kernel.store.directory import open_directory
 from svc.world import World
 from tests.support.writes import writes

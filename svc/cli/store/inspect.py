@@ -42,7 +42,7 @@ from svc.features.inspection.inspection import rows as rows_of
 from svc.features.inspection.showing import shown
 from svc.features.inspection.visitor_rows import of_visitor
 from svc.features.tables import TABLES
-from svc.identify.scoring.signals import change_text, evidence_text, linkage_text, reason_text
+from svc.identify.scoring.signals import EVIDENCE, PHRASES, meaning
 from svc.kernel.store.reading import ReadOnlyFile, ReadOnlyStore
 from svc.kernel.store.schema.table import Table
 from svc.kernel.values.ids import is_visitor_id
@@ -299,13 +299,13 @@ def _explained(table: str, field: str, value: Any) -> list[tuple[str, str]]:
     """Return the names in this field that have a meaning of their own, each with its meaning."""
     match f"{table}.{field}":
         case "documents.evidence":
-            return [(name, evidence_text(name)) for name in dict.fromkeys(chain.from_iterable(value.values()))]
+            return [(name, meaning(EVIDENCE, name)) for name in dict.fromkeys(chain.from_iterable(value.values()))]
         case "documents.changes":
-            return [(name, change_text(name)) for name in value or ()]
+            return [(name, meaning(PHRASES.changes, name)) for name in value or ()]
         case "events.verdict":
             linkage, reason = value["linkage"], value["reason"]
-            why = [] if reason is None else [(reason, reason_text(reason))]
-            return [(linkage, linkage_text(linkage)), *why]
+            why = [] if reason is None else [(reason, meaning(PHRASES.reasons, reason))]
+            return [(linkage, meaning(PHRASES.linkage, linkage)), *why]
         case _:
             return []
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import NamedTuple
 
-from svc.identify.queries.velocity import event_subjects, is_replayed
+from svc.identify.queries.velocity import event_subjects, is_replay
 from svc.identify.recording.velocity import count_stored
 from svc.identify.tables import ACCOUNT_ERASURES, EVENTS, RECOUNTS, VISITOR_IDS
 from svc.identify.velocity.counts import LONGEST_S, Recount
@@ -55,7 +55,7 @@ def step(transaction: Transaction, number: int, now_ms: int) -> Recount | None:
     start, end = (number, min(oldest, recount.counted_from)), (number, recount.counted_from)
     rows = list(islice(transaction.scan_past_corruption(EVENTS, start, end, reverse=True), MAX_EVENTS))
     for (_, request_id), event in rows:
-        if isinstance(event, CorruptionError) or event.velocity is not None or is_replayed(event):
+        if isinstance(event, CorruptionError) or event.velocity is not None or is_replay(event.verdict.signals or ()):
             continue
         visitor = transaction.get(VISITOR_IDS, number, event.verdict.visitor_id.encode())
         who = event_subjects(number, request_id, event, visitor)

@@ -18,9 +18,15 @@ from svc.features.feed.feed import Ahead
 from svc.features.feed.jobs import FeedPosition
 from svc.features.labels.jobs import Labeled
 from svc.features.labels.queries import find_outcome
-from svc.identify.events.changes import CHANGE_KINDS, first_change_behind, place_of_change
-from svc.identify.events.listing import EVERYTHING, Filters, Position
-from svc.identify.index.looks import in_looks
+from svc.identify.events.listing import (
+    CHANGE_KINDS,
+    EVERYTHING,
+    Filters,
+    Position,
+    first_change_behind,
+    place_of_change,
+)
+from svc.identify.index.looks import Looks
 from svc.identify.index.queries import Scope, is_indexed
 from svc.identify.queries.event_changes import changes_from, newest_change
 from svc.identify.queries.events import (
@@ -133,7 +139,7 @@ def scan_places(
     def look(after: Position, limit: int) -> ChangePlaces:
         return places(snapshot, scope, filters, after, to_ms, limit, KEYS_OF_A_LOOK)
 
-    return in_looks(look, place_of, after, count)
+    return Looks(place_of).scan(look, after, count)
 
 
 def read_each(

@@ -23,7 +23,7 @@ from svc.features.quarantine.jobs import corrupt_rows
 from svc.features.registry import FEATURES
 from svc.features.tables import TABLES
 from svc.identify.events.hour_counts import NOTHING, HourCounts
-from svc.identify.invariants.index import index_faults
+from svc.identify.invariants import index_faults
 from svc.identify.queries.hours import HourKey, hour_key
 from svc.identify.recording.visitors import counted
 from svc.identify.records import Event

@@ -45,7 +45,7 @@ from svc.identify.recording.proofs import has_keys, purge_attested_keys, purge_b
 from svc.identify.recording.velocity import forget_in_history, forget_visitor
 from svc.identify.recording.visitors import report_bytes
 from svc.identify.records import Event
-from svc.identify.report.any_report import IN_ANY_REPORT
+from svc.identify.report.table import IN_ANY_REPORT
 from svc.identify.tables import (
     BLOCKS,
     DELETED_VISITORS,

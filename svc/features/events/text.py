@@ -11,7 +11,7 @@ from svc.features.changes.jobs import Change
 from svc.identify.model import Verdict
 from svc.identify.queries.events import EventMatch, UnreadableEvent
 from svc.identify.records import Document, Event
-from svc.identify.scoring.signals import change_text, evidence_text, linkage_text, reason_text
+from svc.identify.scoring.signals import EVIDENCE, PHRASES, meaning
 from svc.kernel.values.timestamps import timestamp
 
 COLUMNS = {
@@ -98,7 +98,7 @@ def explained(
         ("visitor", f"{verdict.visitor_id}, {_known(event)}"),
         ("linkage", _linkage(event, document)),
         ("proven", _proven(verdict)),
-        ("split", split_from and f"{split_from}: {linkage_text('split_from')}"),
+        ("split", split_from and f"{split_from}: {meaning(PHRASES.linkage, 'split_from')}"),
         ("score", _score(event, document)),
         ("network", _network(event)),
         ("device", _device(event)),
@@ -118,7 +118,7 @@ def explained(
     yield from _evidence(event, document)
     if document is not None and document.changes:
         yield "\nchanged since the visitor's last report"
-        yield from (f"  {name}: {change_text(name)}" for name in document.changes)
+        yield from (f"  {name}: {meaning(PHRASES.changes, name)}" for name in document.changes)
 
 
 def _known(event: Event) -> str:
@@ -129,7 +129,7 @@ def _known(event: Event) -> str:
 
 
 def _linkage(event: Event, document: Document | None) -> str:
-    text = linkage_text(event.verdict.linkage)
+    text = meaning(PHRASES.linkage, event.verdict.linkage)
     probability = None if document is None else document.link_probability
     return text if probability is None else f"{text} (likeness {probability:.2%})"
 
@@ -152,7 +152,7 @@ def _network(event: Event) -> str:
         parts.append(f"AS{event.asn} {event.asn_name or ''}".rstrip())
     parts.append(event.anonymity_network)
     if event.verdict.reason is not None:
-        parts.append(reason_text(event.verdict.reason))
+        parts.append(meaning(PHRASES.reasons, event.verdict.reason))
     return ", ".join(filter(None, parts))
 
 
@@ -177,10 +177,10 @@ def _evidence(event: Event, document: Document | None) -> Iterator[str]:
         yield "\nsignals"
     for name, each in fired.items():
         yield f"  {name}: {each.weight} ({each.group}, {each.confidence} confidence)"
-        yield from (f"      {evidence_text(seen)}" for seen in evidence.get(name, ()))
+        yield from (f"      {meaning(EVIDENCE, seen)}" for seen in evidence.get(name, ()))
     others = {name: checks for name, checks in evidence.items() if name not in fired}
     if others:
         yield "\nnoticed, and not counted with these weights"
     for name, checks in others.items():
         yield f"  {name}"
-        yield from (f"      {evidence_text(seen)}" for seen in checks)
+        yield from (f"      {meaning(EVIDENCE, seen)}" for seen in checks)

@@ -16,7 +16,7 @@ from svc.features.feed.feed import Ahead
 from svc.identify.events.listing import Filters, Position
 from svc.identify.index.digests import wanted
 from svc.identify.index.forward_queries import SearchForward
-from svc.identify.index.looks import in_looks
+from svc.identify.index.looks import Looks
 from svc.identify.index.queries import LAST, Scope, Search, just_above
 from svc.identify.queries import events
 from svc.identify.queries.events import KEYS_OF_A_LOOK, MAX_KEYS, EventMatch, EventPosition, UnreadableEvent
@@ -118,7 +118,7 @@ def scan_positions(
     def look(after: Position, limit: int) -> FeedPositions:
         return positions(snapshot, scope, filters, after, to_ms, limit, KEYS_OF_A_LOOK)
 
-    return in_looks(look, lambda row: row.of.position, after, count)
+    return Looks[Position, FeedPosition](lambda row: row.of.position).scan(look, after, count)
 
 
 def oldest_shown_ms(snapshot: Snapshot, number: int, now_ms: int, retention_ms: int) -> int:

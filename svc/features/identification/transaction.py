@@ -32,12 +32,11 @@ from svc.features.webhooks.jobs.filters import NOBODY, Receivers, identification
 from svc.identify.attestation.challenge import AttestationResult
 from svc.identify.detection import visitor_kind
 from svc.identify.history.evidence import is_flooding
-from svc.identify.history.visitor_numbers import ANY_NUMBER, NextNumber
 from svc.identify.identification import Assessment, Duplicate, Identified, Refused, Submission, decide
 from svc.identify.matching import Recognition, Statistics, StatisticsUpdate, changes, match_visitor
 from svc.identify.model import Observation, Verdict
 from svc.identify.queries.events import put_event
-from svc.identify.queries.velocity import KnownAccount, activity_of, read_address
+from svc.identify.queries.velocity import KnownAccount, activity_of, is_replay, read_address
 from svc.identify.queries.weights import weights_in_force
 from svc.identify.recording.history import (
     Days,
@@ -49,8 +48,8 @@ from svc.identify.recording.history import (
 )
 from svc.identify.recording.idempotency import note_idempotency, repeated_request
 from svc.identify.recording.proofs import Redeemed, Signed, note_proof, redeem, settle
-from svc.identify.recording.velocity import activity_after, count_event, is_replay, put_address
-from svc.identify.recording.visitors import VisitorTables
+from svc.identify.recording.velocity import activity_after, count_event, put_address
+from svc.identify.recording.visitors import ANY_NUMBER, NextNumber, VisitorTables
 from svc.identify.records import Document, Event, WeightsSnapshot
 from svc.identify.scoring.score import Weights, score
 from svc.identify.tables import DOCUMENTS, WEIGHTS_SNAPSHOTS

@@ -14,9 +14,8 @@ from msgspec import UNSET, Meta, UnsetType
 
 from svc.http.schema import Limit
 from svc.identify.queries.weights import ScopeWeights
-from svc.identify.scoring.score import WeightsScope
+from svc.identify.scoring.score import LARGEST_THRESHOLD, SMALLEST_THRESHOLD, WeightsScope
 from svc.identify.scoring.signals import MAX_WEIGHT, Mode, SignalGroup, default_weights, signal_names
-from svc.identify.scoring.weights import LARGEST_THRESHOLD, SMALLEST_THRESHOLD
 from svc.kernel.access.credentials import LONGEST_NAME, ApiKey
 from svc.kernel.access.roles import KeyRole
 from svc.kernel.net.origins import MAX_ORIGINS
@@ -64,7 +63,7 @@ Secret = Annotated[str, about("Shown this once.", "svc_pk_us_production_...")]
 NextCursor = Annotated[Cursor, about("Of the next page; left out on the last one, and where no page was asked for.")]
 MemberId = Annotated[str, Meta(examples=[A_MEMBER_ID], extra_json_schema=id_form("mem_"))]
 """Left out where a management key did it (interface 5, rule 8)."""
-# The bounds of a threshold and of a weight are judged by `svc.identify.scoring.weights`, which names every fault.
+# The bounds of a threshold and of a weight are judged by `svc.identify.scoring.score`, which names every fault.
 ThresholdText = Annotated[int, about("Score from which a visitor is suspect.", 30)]
 Threshold = Annotated[
     ThresholdText, Meta(extra_json_schema={"minimum": SMALLEST_THRESHOLD, "maximum": LARGEST_THRESHOLD})

@@ -18,7 +18,7 @@ from svc.features.upgrade import velocity_jobs
 from svc.features.webhooks.queries import attempt_index_keys
 from svc.features.webhooks.tables import ATTEMPTS
 from svc.identify.indexing.jobs import rebuild_indexes
-from svc.identify.matching.learned.statistics import rows_of_format_2
+from svc.identify.matching.statistics import rows_of_format_2
 from svc.identify.queries.learned import PRODUCTION, SHARED
 from svc.identify.recording.visitors import counted
 from svc.identify.tables import STATISTICS

@@ -12,8 +12,7 @@ from typing import Any
 import msgspec
 
 from svc.features.accounts.jobs import begin
-from svc.identify.history.activity import AddressActivity, VisitorActivity
-from svc.identify.history.days import AddressHistory, VisitorHistory
+from svc.identify.history.activity import AddressActivity, AddressHistory, VisitorActivity, VisitorHistory
 from svc.identify.history.evidence import DAY_S
 from svc.identify.queries.velocity import NO_ADDRESS, EventSubjects, account_key, activity_of, event_subjects
 from svc.identify.tables import ACCOUNTS, ADDRESSES, EVENTS, VISITOR_IDS, VISITORS

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from svc.identify.queries.weights import stored_weights, weights_in_force, weights_key
-from svc.identify.scoring.weights import StoredWeights, WeightsChange, changed, faulty
+from svc.identify.scoring.score import StoredWeights, WeightsChange, changed, faulty
 from svc.identify.tables import WEIGHTS
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.queries import find_sdk_key

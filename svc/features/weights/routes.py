@@ -36,9 +36,8 @@ from svc.identify.queries import events as event_queries
 from svc.identify.queries import weights as weights_queries
 from svc.identify.queries.weights import ScopeWeights
 from svc.identify.records import Document, Event
-from svc.identify.scoring.score import Weights
+from svc.identify.scoring.score import StoredWeights, Weights, WeightsChange, resolve
 from svc.identify.scoring.signals import CATALOG, MAX_WEIGHT
-from svc.identify.scoring.weights import StoredWeights, WeightsChange, resolve
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants import queries as lookups

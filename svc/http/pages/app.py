@@ -29,7 +29,7 @@ from svc.http.query import read_query
 from svc.http.route import BASE, CONSOLE_ROOT, Route
 from svc.http.schema import error_body
 from svc.http.server import messages
-from svc.identify.scoring.signals import CATALOG, CERTAINTY, CHANGES, EVIDENCE, LINKAGE, PROOF, REASONS
+from svc.identify.scoring.signals import CATALOG, EVIDENCE, PHRASES
 from svc.kernel.net.origins import normalize_origin
 from svc.kernel.values.refusals import Refusal
 
@@ -253,8 +253,7 @@ async def texts() -> Response:
 @cache
 def _texts() -> bytes:
     signals = {name: {"group": signal.group, "description": signal.description} for name, signal in CATALOG.items()}
-    phrases = {"changes": CHANGES, "linkage": LINKAGE, "proof": PROOF, "certainty": CERTAINTY, "reasons": REASONS}
-    return msgspec.json.encode({"signals": signals, "evidence": EVIDENCE, **phrases})
+    return msgspec.json.encode({"signals": signals, "evidence": EVIDENCE, **msgspec.structs.asdict(PHRASES)})
 
 
 @documentation.get("/pages/home.css", endpoint="getPageStyle")

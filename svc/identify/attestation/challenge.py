@@ -35,16 +35,12 @@ class Challenge(msgspec.Struct, frozen=True, array_like=True):
 
 
 def period(at_ms: int) -> int:
-    """Return the number of the five-minute period in which a challenge issued then is stored. One that is in neither
-    this period nor the last has expired.
-    """
+    """Return the number of the five-minute period in which a challenge issued at `at_ms` is stored."""
     return at_ms // LIFETIME_MS
 
 
 def periods_to_search(at_ms: int) -> tuple[int, int, int]:
-    """Return the periods that can hold a valid challenge at `at_ms`, the likeliest first; the last is for a clock that
-    was set back.
-    """
+    """Return the periods that can hold a challenge valid at `at_ms`, likeliest first, last for a clock set back."""
     now = period(at_ms)
     return now, now - 1, now + 1
 
@@ -66,9 +62,7 @@ def as_text(challenge: bytes) -> str:
 
 
 def from_text(text: Any) -> bytes | None:
-    """Return the 32 bytes of the challenge that a report names; `None` for anything else than 44 characters of valid
-    base64. Any JSON value may be passed.
-    """
+    """Return the 32 bytes of a challenge in base64 of 44 characters; `None` for any other JSON value."""
     challenge = from_base64(text, CHALLENGE_BYTES)
     return challenge if challenge is not None and len(challenge) == CHALLENGE_BYTES else None
 
@@ -117,4 +111,4 @@ class AttestationResult(msgspec.Struct, frozen=True, array_like=True):
     bundle_version: str | None = None
     """As the device says since iOS 27."""
     distribution: str | None = None
-    """How the app came onto the device, since iOS 27: a name of `authenticator_data.DISTRIBUTIONS`, or the number."""
+    """How the app came onto the device, since iOS 27: a name of `app_attest.DISTRIBUTIONS`, or the number."""

@@ -14,6 +14,7 @@ import msgspec
 
 from svc.identify.attestation import challenge as challenges
 from svc.identify.attestation.app_attest import (
+    KEY_ID_BYTES,
     MAX_ASSERTION_BYTES,
     MAX_ATTESTATION_BYTES,
     AppAttestFailure,
@@ -21,7 +22,6 @@ from svc.identify.attestation.app_attest import (
     read_assertion,
     verify_attestation,
 )
-from svc.identify.attestation.authenticator_data import KEY_ID_BYTES
 from svc.identify.attestation.challenge import AttestationResult, AttestedKey
 from svc.identify.attestation.key_attestation import (
     MAX_CERTIFICATES,
@@ -55,9 +55,7 @@ class Attestation(msgspec.Struct, frozen=True):
 
 
 def read_attestation(signals: dict[str, Any], platform: Platform, trust: Trust, at_ms: int) -> Attestation | None:
-    """Check the attestation in a report's signals at `at_ms` (decisions 7.5); return `None` if there is none. Never
-    raises.
-    """
+    """Check the attestation in a report's signals at `at_ms` (decisions 7.5); `None` without one. Never raises."""
     sent = signals.get("attestation")
     if sent is None:
         return None
@@ -85,9 +83,7 @@ def read_attestation(signals: dict[str, Any], platform: Platform, trust: Trust, 
 
 
 def observe(failures: tuple[str, ...]) -> tuple[Observation, ...]:
-    """Return the signal `attestation_failed` with these failures as evidence: one makes it medium, two or more high;
-    nothing without any (decisions 7.5).
-    """
+    """Return `attestation_failed` with these failures as evidence: medium for one, high for more (decisions 7.5)."""
     if not failures:
         return ()
     confidence: Level = "medium" if len(failures) == 1 else "high"
@@ -95,9 +91,7 @@ def observe(failures: tuple[str, ...]) -> tuple[Observation, ...]:
 
 
 def missing(signals: dict[str, Any], platform: Platform) -> tuple[Observation, ...]:
-    """Return the signal `attestation_missing` if an app sends no attestation or says that it has none. Any JSON may be
-    passed.
-    """
+    """Return the signal `attestation_missing` if an app sends none or says that it has none. Takes any JSON."""
     sent = signals.get("attestation")
     if platform == "web" or (sent is not None and members(sent).get("format") != "none"):
         return ()
@@ -105,9 +99,7 @@ def missing(signals: dict[str, Any], platform: Platform) -> tuple[Observation, .
 
 
 def result(attestation: Attestation, failures: tuple[str, ...], known: AttestedKey | None) -> AttestationResult:
-    """Return the attestation result for the archived document, after the store has checked it. `known`: the stored
-    record of the key of a verified proof.
-    """
+    """Return the result for the archived document. `known`: the stored record of the key of a verified proof."""
     verified = attestation.format != "none" and not failures
     proof = attestation.proof
     if not verified or proof is None or known is None:
@@ -134,9 +126,7 @@ def _android_key(chain: Any, challenge: bytes | None, trust: Trust, at_ms: int) 
 
 
 def verify_claims(description: KeyDescription, challenge: bytes | None, trust: Trust) -> Iterator[str]:
-    """Yield names of what is wrong with a key description whose chain was verified. `challenge`: the one that the
-    report names; `None` = not compared.
-    """
+    """Yield what is wrong with a verified key description. `challenge`: that of the report; `None` = any."""
     if challenge is not None and description.challenge != challenge:
         yield "challenge_mismatch"
     if min(description.attestation_level, description.keymint_level) < SecurityLevel.TRUSTED_ENVIRONMENT:

@@ -61,9 +61,7 @@ class BootState(IntEnum):
 
 
 class KeyOrigin(IntEnum):
-    """How the key came into the hardware, as the schema numbers it; only a `GENERATED` one cannot be known
-    elsewhere.
-    """
+    """How the key came into the hardware, as the schema numbers it. Only a `GENERATED` one is nowhere else."""
 
     GENERATED = 0
     DERIVED = 1

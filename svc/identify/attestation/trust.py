@@ -112,9 +112,7 @@ class Trust(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def public_key(certificate: x509.Certificate) -> bytes:
-    """Return the public key of a certificate as DER SubjectPublicKeyInfo, the form of `Trust.roots`. Raises
-    `ValueError` for a key of an unknown kind.
-    """
+    """Return a key as DER SubjectPublicKeyInfo, as in `Trust.roots`. Raises `ValueError` for an unknown kind."""
     try:
         return certificate.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     except UnsupportedAlgorithm as error:

@@ -6,10 +6,10 @@ that need history (velocity, replay, rarity, conflicting tokens) are decided in 
 
 from __future__ import annotations
 
-from svc.identify.detection import automation, botd, forged, graphics, network_signals, programs, sdk_flags, tampering
+from svc.identify.detection import automation, botd, forged, graphics, network_signals, sdk_flags, tampering
 from svc.identify.detection.claimed import read_claimed
 from svc.identify.detection.findings import Findings
-from svc.identify.detection.programs import visitor_kind
+from svc.identify.detection.network_signals import visitor_kind
 from svc.identify.model import Agent, Network, Observation, Report, RequestFacts
 from svc.kernel.values.fields import Platform
 
@@ -33,7 +33,7 @@ def detect(
     them, as may signals that weigh 0.
     """
     findings = Findings()
-    programs.detect_programs(facts, agent, network, platform, findings)
+    network_signals.detect_programs(facts, agent, network, platform, findings)
     claimed = read_claimed(facts.user_agent or report.claims.user_agent)
     network_signals.detect_network_signals(report, facts, agent, network, claimed, findings)
     sdk_flags.detect_privacy(report, findings)

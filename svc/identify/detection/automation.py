@@ -56,9 +56,7 @@ MARKS = {
 
 
 def detect_automation(report: Report, facts: RequestFacts, claimed: Claimed, findings: Findings) -> None:
-    """Add `automation` and `headless` findings: drivers by their flag and traces, browsers without a window by their
-    traits (docs/signals.md).
-    """
+    """Add `automation` by flags and traces of drivers, `headless` by traits of a missing window (docs/signals.md)."""
     find_flag(report, findings)
     _find_marks(report.claims, findings)
     _find_headless_name(report, facts, claimed, findings)
@@ -85,9 +83,7 @@ def detect_automation(report: Report, facts: RequestFacts, claimed: Claimed, fin
 
 
 def find_flag(report: Report, findings: Findings) -> None:
-    """Add `automation` where `navigator.webdriver` is true, which a browser sets while a driver is attached (W3C
-    WebDriver).
-    """
+    """Add `automation` where `navigator.webdriver` is true, as while a driver is attached (W3C WebDriver)."""
     if report.claims.webdriver:
         findings.add("automation", "webdriver", "definitive", "webdriver")
 

@@ -25,9 +25,7 @@ _ITEM_LIMIT = 256
 
 
 def rerun(components: Components) -> dict[str, str]:
-    """Run all eighteen BotD detectors on these components; return the kind of bot for each detector that fires, by its
-    name.
-    """
+    """Run all eighteen detectors of BotD; return the kind of bot by the name of each detector that fires."""
     fired: dict[str, str] = {}
     for name, rule in DETECTORS.items():
         kind = rule.detect(components)

@@ -99,9 +99,7 @@ def differ(one: Claimed, other: Claimed, part: str) -> bool:
 
 
 def system_of_connection(seen: str | None) -> System | None:
-    """Return the group of systems that passive TCP fingerprinting names, from texts such as `Windows NT kernel` or
-    `Linux 3.x`; `None` if it names none of the three.
-    """
+    """Return the group of systems that passive TCP fingerprinting names, as in `Linux 3.x`; `None` for others."""
     if not seen:
         return None
     text = seen[:_TEXT_LIMIT].lower()
@@ -130,9 +128,7 @@ def _engine(text: str, system: System | None, *, chromium: bool, android: bool) 
 
 
 def system_of_platform(platform: str | None) -> System | None:
-    """Return the group of systems of a `navigator.platform` such as `Win32` or `Linux armv81`; `None` if it is missing
-    or unknown.
-    """
+    """Return the group of systems of a `navigator.platform` such as `Win32`; `None` if it is missing or unknown."""
     if not platform:
         return None
     if platform.startswith("Win"):
@@ -143,9 +139,7 @@ def system_of_platform(platform: str | None) -> System | None:
 
 
 def system_of_hint(platform: str | None) -> System | None:
-    """Return the group of systems of `Sec-CH-UA-Platform` (without quotes), such as `macOS`; `None` if it is missing or
-    unknown.
-    """
+    """Return the group of systems of an unquoted `Sec-CH-UA-Platform`, such as `macOS`; `None` if not known."""
     return _HINTED_SYSTEMS.get(platform) if platform else None
 
 

@@ -53,9 +53,7 @@ class Findings:
     def contradict(
         self, topic: str, signal: str | None, evidence: str, strength: Strength = "proof", about: str | None = None
     ) -> None:
-        """Record that the report contradicts itself on `topic`, `about` a thing that other topics tell of, too; with a
-        `signal`, as `add` does.
-        """
+        """Record a contradiction on `topic`, `about` a thing that others tell of, too; with `signal` as `add` does."""
         self.topics[topic][evidence] = None
         self.lies[about or topic] = None
         if signal is not None:

@@ -9,16 +9,14 @@ what it likes, and forgets some.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import svc
 from svc.identify.detection.claimed import Claimed
+from svc.identify.detection.findings import Findings
+from svc.identify.model import Agent, ClientHints, Report, RequestFacts
 from svc.identify.network.request_headers import is_of_a_script
 from svc.kernel.values.ids import time_of_uuid
-
-if TYPE_CHECKING:
-    from svc.identify.detection.findings import Findings
-    from svc.identify.model import Agent, ClientHints, Report, RequestFacts
 
 SIGNAL: Final = "forged_report"
 
@@ -116,9 +114,7 @@ def _look_at_fetch_metadata(facts: RequestFacts, claimed: Claimed, findings: Fin
 
 
 def sends_fetch_metadata(user_agent: str, claimed: Claimed) -> bool:
-    """Return whether the claimed browser sends `sec-fetch-*` with each request to a secure address; `False` if that is
-    not known.
-    """
+    """Return whether the claimed browser is known to send `sec-fetch-*` with each request to a secure address."""
     if claimed.engine is None or _OWN_NETWORKING.search(user_agent):
         return False
     return _version(user_agent, claimed) >= FIRST_WITH_FETCH_METADATA[claimed.engine]

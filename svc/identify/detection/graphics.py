@@ -32,9 +32,7 @@ _NOT_IN_A_PHONE = ("nvidia", "geforce", "radeon", "intel", "swiftshader")
 
 
 def detect_graphics(claims: Claims, claimed: Claimed, findings: Findings) -> None:
-    """Add `virtual_machine`, `gpu_mismatch` and contradictions of the renderer and its limits with the claimed
-    system.
-    """
+    """Add `virtual_machine`, `gpu_mismatch` and contradictions of renderer and limits with the claimed system."""
     if not claims.gpu_renderer:
         return
     renderer = claims.gpu_renderer[:_TEXT_LIMIT].lower()
@@ -54,9 +52,7 @@ def detect_graphics(claims: Claims, claimed: Claimed, findings: Findings) -> Non
 
 
 def is_software_renderer(renderer: str | None) -> bool:
-    """Return whether the renderer's name is that of one that draws on the CPU, such as SwiftShader; `False` if it is
-    missing.
-    """
+    """Return whether the renderer's name is that of one that draws on the CPU; `False` without a name."""
     if not renderer:
         return False
     text = renderer[:_TEXT_LIMIT].lower()
@@ -68,18 +64,14 @@ def draws_in_software(claims: Claims) -> bool:
     if is_software_renderer(claims.gpu_renderer):
         return True
     renderer = (claims.gpu_renderer or "")[:_TEXT_LIMIT].lower()
-    return claims.point_size_limit == SOFTWARE_POINT_SIZE and not _may_draw_such_points(renderer)
+    # Qualcomm's drivers may have this point size, too.
+    return claims.point_size_limit == SOFTWARE_POINT_SIZE and not _names_any(renderer, ("adreno", "qualcomm"))
 
 
 @lru_cache(maxsize=1024)
 def _names_any(renderer: str, names: tuple[str, ...]) -> bool:
     # Few renderers cover most reports; the length limit bounds what clients make us keep.
     return any(name in renderer for name in names)
-
-
-def _may_draw_such_points(renderer: str) -> bool:
-    """Return whether the renderer may have this point size: software under any name, and Qualcomm's drivers."""
-    return is_software_renderer(renderer) or "adreno" in renderer or "qualcomm" in renderer
 
 
 def _is_foreign(renderer: str, claimed: Claimed) -> bool:

@@ -48,9 +48,7 @@ def _was_reset_lately(report: Report, at_ms: int | None) -> bool:
 
 
 def detect_privacy(report: Report, findings: Findings) -> None:
-    """Add `incognito`, `privacy_settings` (one proof, however many values are masked) and `developer_tools` (signals.md
-    2).
-    """
+    """Add `incognito`, `privacy_settings` (one proof for all masked values) and `developer_tools` (signals.md 2)."""
     # Firefox refuses private files to a page that may keep nothing, too, and the probe takes that for a private window.
     refused = "probes" in report.collectors and report.claims.cookies is False
     if report.incognito and not refused:

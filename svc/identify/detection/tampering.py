@@ -55,9 +55,7 @@ def compare_sdk(report: Report, platform: Platform, claimed: Claimed, findings: 
 
 
 def conclude(findings: Findings) -> None:
-    """Add `anti_detect_browser` where the findings so far contradict each other about `TOO_MANY_LIES` things
-    (docs/signals.md). To be called after all other checks.
-    """
+    """Add `anti_detect_browser` for contradictions about `TOO_MANY_LIES` things. Call this after all other checks."""
     if len(findings.lies) >= TOO_MANY_LIES:
         findings.add_contradictions("anti_detect_browser")
 
@@ -123,14 +121,11 @@ def _compare_headers(claims: Claims, facts: RequestFacts, findings: Findings) ->
     if claims.languages and facts.accept_language:
         first = claims.languages[0][:2].lower()
         accepted = facts.accept_language[:256].lower()
-        if len(first) == 2 and "*" not in accepted and not _accepts(accepted, first):
+        languages = {part.lstrip()[:2] for part in accepted.split(",")}
+        if len(first) == 2 and "*" not in accepted and first not in languages:
             findings.contradict("languages", None, "languages_vs_header")
     if claims.languages and claims.language and claims.language.lower() != claims.languages[0].lower():
         findings.contradict("languages", None, "language_vs_languages")
-
-
-def _accepts(accepted: str, language: str) -> bool:
-    return any(part.lstrip()[:2] == language for part in accepted.split(","))
 
 
 def _look_for_override(claims: Claims, claimed: Claimed, findings: Findings) -> None:
@@ -173,9 +168,7 @@ _THREE_NUMBERS = re.compile(r"\d+\.\d+\.\d+\Z")
 
 
 def detect_hints(hints: ClientHints, claimed: Claimed, findings: Findings) -> None:
-    """Add contradictions of one source of client hints (report or headers) with the user agent: system, version,
-    brands.
-    """
+    """Add contradictions of one source of client hints (report, headers) with system, version, brands claimed."""
     system = system_of_hint(hints.platform)
     if system is not None and claimed.system is not None and system != claimed.system:
         findings.contradict("hints", "os_mismatch", "hints_vs_user_agent")
@@ -311,9 +304,7 @@ _GRAPHICS = ("gpu_vendor", "gpu_renderer")
 
 
 def detect_contexts(report: Report, claimed: Claimed, findings: Findings) -> None:
-    """Add findings where frames and workers give other values than the page. A value that only one side has shows
-    nothing.
-    """
+    """Add findings where frames and workers differ from the page. A value on one side alone shows nothing."""
     for name, answers in (report.claims.contexts or {}).items():
         if answers.get("webdriver") is True:
             findings.add("automation", f"webdriver_in_{name}", "definitive", "webdriver")

@@ -20,6 +20,8 @@ SHORT: Final = 0x9EBDB4AE
 LONG: Final = 0xBCD61DE1
 """Adler-32 of the dictionary for reports of the web SDK."""
 
+_FDICT: Final = 0x20
+"""Flag in the second byte: a preset dictionary is needed."""
 _FOLDER = files("svc.identify.data")
 DICTIONARIES: Final = {
     int(file.name.partition(".")[0], 16): file.read_bytes()
@@ -42,7 +44,7 @@ def compressed(document: bytes, dictionary: bytes) -> bytes:
 
 def inflate(archive: bytes) -> bytes:
     """Return the bytes given to `deflate`, of this version or an earlier one. Raises `zlib.error` for anything else."""
-    if not has_dictionary(archive):
+    if len(archive) < 6 or not archive[1] & _FDICT:
         return zlib.decompress(archive)
     dictionary = DICTIONARIES.get(int.from_bytes(archive[2:6]))
     if dictionary is None:
@@ -52,8 +54,3 @@ def inflate(archive: bytes) -> bytes:
     if not reader.eof or reader.unused_data:
         raise zlib.error("the archive is cut off, or something follows it")
     return document
-
-
-def has_dictionary(archive: bytes) -> bool:
-    """Return whether the header says that a preset dictionary is needed (FDICT)."""
-    return len(archive) > 5 and bool(archive[1] & 0x20)

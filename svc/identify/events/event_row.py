@@ -274,9 +274,7 @@ def unreadable_event_row(request_id: UUID) -> UnreadableEventBody:
 
 
 def event_row(event: Event, request_id: UUID) -> EventBody:
-    """Return a stored event in the form of interface 2.3 and decisions 7.1, without `document`. What version 0.1.0 did
-    not store is omitted.
-    """
+    """Return an event as interface 2.3 and decisions 7.1 show it, without `document` and what 0.1.0 did not store."""
     verdict = event.verdict
     return body_of(
         EventBody,
@@ -300,9 +298,7 @@ def _proof_covers(verdict: Verdict) -> tuple[str, ...] | UnsetType:
 
 
 def signal_rows(verdict: Verdict) -> tuple[TriggerBody, ...]:
-    """Return the signals that fired in the form of interface 2.2, heaviest first; empty also for an event of 0.1.0,
-    which did not store them.
-    """
+    """Return the signals that fired as in interface 2.2, heaviest first; none for an event of 0.1.0."""
     return tuple(
         TriggerBody(fired.signal, fired.group, fired.weight, fired.confidence) for fired in verdict.signals or ()
     )

@@ -7,16 +7,15 @@ that those of a day are those of its hours, and an event that is deleted is subt
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 import msgspec
 
 from svc.identify.model import Decision, ShadowMatch
 from svc.identify.records import Event
-from svc.kernel.values.ids import HOUR_MS
 
-K = TypeVar("K", str, int)
+K = TypeVar("K")
 
 NOT_SCORED = "not_scored"
 """The level of events that were not scored."""
@@ -58,15 +57,11 @@ class HourCounts(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
         return self._with(event, 1)
 
     def minus(self, event: Event) -> HourCounts:
-        """Return the counts without an event that is in them; without any other, wrong ones, and entries may be
-        negative.
-        """
+        """Return the counts without an event that is in them; any other gives wrong and maybe negative ones."""
         return self._with(event, -1)
 
     def pack(self) -> bytes:
-        """Return the counts as MessagePack: every identification reads and writes them, and CBOR takes ten times as
-        long.
-        """
+        """Return MessagePack: every identification reads and writes these, and CBOR takes ten times as long."""
         return _encode(self)
 
     @staticmethod
@@ -81,26 +76,21 @@ class HourCounts(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
         verdict, country = event.verdict, event.country_code
         identifiable, is_new, score = verdict.identifiable, verdict.visitor_is_new, verdict.suspect_score
         decided = () if verdict.decision is None else (verdict.decision.action,)
-        signals = self.signals
-        if verdict.signals:
-            signals = signals.copy()
-            for fired in verdict.signals:
-                _change(signals, fired.signal, change)
         return HourCounts(
             identifications=self.identifications + change,
             new=self.new + change if identifiable and is_new else self.new,
             returning=self.returning + change if identifiable and not is_new else self.returning,
             unidentifiable=self.unidentifiable if identifiable else self.unidentifiable + change,
             amount_micros=self.amount_micros + change * event.price_micros,
-            levels=_changed(self.levels, verdict.suspect_level or NOT_SCORED, change),
-            scores=self.scores if score is None else _changed(self.scores, score_bucket(score), change),
-            signals=signals,
-            countries=self.countries if country is None else _changed(self.countries, country, change),
-            kinds=_changed(self.kinds, event.visitor_kind, change),
-            rules=_all_changed(self.rules, matched_rules(verdict.decision, event.shadow), change),
-            rule_errors=_all_changed(self.rule_errors, event.rule_errors, change),
-            decisions=_all_changed(self.decisions, decided, change),
-            groups=_all_changed(self.groups, [trigger.signal for trigger in verdict.triggers], change),
+            levels=_changed(self.levels, (verdict.suspect_level or NOT_SCORED,), change),
+            scores=_changed(self.scores, () if score is None else (score_bucket(score),), change),
+            signals=_changed(self.signals, [fired.signal for fired in verdict.signals or ()], change),
+            countries=_changed(self.countries, () if country is None else (country,), change),
+            kinds=_changed(self.kinds, (event.visitor_kind,), change),
+            rules=_changed(self.rules, matched_rules(verdict.decision, event.shadow), change),
+            rule_errors=_changed(self.rule_errors, event.rule_errors, change),
+            decisions=_changed(self.decisions, decided, change),
+            groups=_changed(self.groups, [trigger.signal for trigger in verdict.triggers], change),
         )
 
 
@@ -118,37 +108,22 @@ def score_bucket(score: int) -> int:
     return SCORE_BUCKETS[bisect_right(SCORE_BUCKETS, score) - 1]
 
 
-def hour_of(event: Event) -> int:
-    """Return the hour since 1970 in which an event arrived."""
-    return event.occurred_at_ms // HOUR_MS
-
-
 def matched_rules(decision: Decision | None, shadow: Sequence[ShadowMatch]) -> list[str]:
     """Return ids of the rules that an event counts for: that which decided, and those that matched in shadow mode."""
     return [*([] if decision is None else [decision.rule_id]), *(match.rule_id for match in shadow)]
 
 
-def _all_changed(counts: dict[str, int], names: Sequence[str], change: int) -> dict[str, int]:
+def _changed(counts: dict[K, int], names: Sequence[K], change: int) -> dict[K, int]:
     if not names:
         return counts
-    changed = dict(counts)
+    changed = counts.copy()
     for name in names:
-        _change(changed, name, change)
+        count = changed.get(name, 0) + change
+        if count:
+            changed[name] = count
+        else:
+            del changed[name]
     return changed
-
-
-def _changed(counts: Mapping[K, int], name: K, change: int) -> dict[K, int]:
-    changed = dict(counts)
-    _change(changed, name, change)
-    return changed
-
-
-def _change(counts: dict[K, int], name: K, change: int) -> None:
-    count = counts.get(name, 0) + change
-    if count:
-        counts[name] = count
-    else:
-        del counts[name]
 
 
 def _total(column: Sequence[Any]) -> Any:

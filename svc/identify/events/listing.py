@@ -1,6 +1,7 @@
 """Which events a list shows: the window in time, the filters and the page (interface 4.2, decisions 7.1).
 
-What may live here: what the query says in, a `Listing` or a `Refusal` out.
+What may live here: what the query says in, a `Listing` or a `Refusal` out; and the order of events, which their changes
+share (decisions 19).
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 import msgspec
 
@@ -217,24 +218,17 @@ def read_listing(asked: Asked, now_ms: int, scope: CursorScope, retention_ms: in
     for name in ("order", "after"):
         if getattr(asked, name) not in (None, "newest"):
             return invalid(name, "invalid_value", "query")
-    window = None if asked.cursor is not None else read_window(asked.start, asked.end, now_ms, retention_ms)
-    if isinstance(window, Refusal):
-        return window
-    filters = read_filters(asked)
-    if isinstance(filters, Refusal):
-        return filters
-    if window is None:
-        return _continued(asked, filters, now_ms - retention_ms, scope)
+    if asked.cursor is not None:
+        return _continued(asked, asked.cursor, now_ms - retention_ms, scope)
+    found = read_search(asked, now_ms, retention_ms)
+    if isinstance(found, Refusal):
+        return found
     offset = ((asked.page or 1) - 1) * asked.limit
-    if offset > MAX_OFFSET:
-        return _invalid("page", "out_of_range")
-    return Listing(*window, filters, offset, asked.limit)
+    return _invalid("page", "out_of_range") if offset > MAX_OFFSET else found._replace(offset=offset, limit=asked.limit)
 
 
 def read_search(asked: Asked, now_ms: int, retention_ms: int) -> Listing | Refusal:
-    """Return all events that the window and the filters leave, for who takes no page of them. Refuses as
-    `read_listing`.
-    """
+    """Return all events of the window and the filters, without a page. Refuses as `read_listing`."""
     window = read_window(asked.start, asked.end, now_ms, retention_ms)
     filters = read_filters(asked)
     if isinstance(window, Refusal):
@@ -248,11 +242,13 @@ def next_cursor(asked: Asked, listing: Listing, resume: Resume, scope: CursorSco
     return _cursors(asked, listing.filters, scope).write(row)
 
 
-def _continued(asked: Asked, filters: Filters, oldest_ms: int, scope: CursorScope) -> Listing | Refusal:
-    assert asked.cursor is not None
+def _continued(asked: Asked, cursor: str, oldest_ms: int, scope: CursorScope) -> Listing | Refusal:
+    filters = read_filters(asked)
+    if isinstance(filters, Refusal):
+        return filters
     if asked.page is not None:
         return invalid("page", "invalid_value", "query")
-    row = _cursors(asked, filters, scope).read(asked.cursor)
+    row = _cursors(asked, filters, scope).read(cursor)
     if row is None:
         return invalid("cursor", "invalid_cursor", "query")
     from_ms, offset, *after = _CURSOR.unpack(row)
@@ -325,3 +321,23 @@ def read_window(start: str | None, end: str | None, now_ms: int, retention_ms: i
 
 def _invalid(parameter: str, issue: Issue) -> Refusal:
     return Refusal("invalid_window", (Detail(parameter, issue, "query"),))
+
+
+ChangeKind = Literal["updated", "erased"]
+CHANGE_KINDS: tuple[ChangeKind, ...] = get_args(ChangeKind)
+"""Their indexes are stored in keys: append, never move."""
+
+_BEHIND_EVENTS: Final = b"\xff" * 12
+"""No request id begins so, since the version of a UUIDv7 is in its seventh byte."""
+
+
+def place_of_change(changed_at_ms: int, sequence: int) -> Position:
+    """Return a change's place: behind the events of its millisecond (Unix ms), in the order of `sequence`."""
+    return Position(changed_at_ms, _BEHIND_EVENTS + sequence.to_bytes(4))
+
+
+def first_change_behind(place: Position) -> tuple[int, int]:
+    """Return (`changed_at_ms`, `sequence`) of the first change that could come behind a place."""
+    at_ms, tail = place
+    sequence = int.from_bytes(tail[12:]) + 1 if tail.startswith(_BEHIND_EVENTS) else 0
+    return (at_ms + 1, 0) if sequence >> 32 else (at_ms, sequence)

@@ -129,9 +129,7 @@ class Segment(msgspec.Struct, frozen=True):
         return {"events": sum(1 for _ in Slots(self.slots).living()), "digests": len(self.digests)}
 
     def pack(self) -> bytes:
-        """Return these bytes: number of slots, slots, number of digests, digests, ends, indexes; numbers are
-        little-endian.
-        """
+        """Return number of slots, slots, number of digests, digests, ends, indexes; numbers are little-endian."""
         return b"".join(
             (
                 _COUNT.pack(len(self.slots) // SLOT_BYTES),
@@ -174,9 +172,7 @@ class Segment(msgspec.Struct, frozen=True):
             start = end
 
     def without(self, gone: Mapping[int, Iterable[int]]) -> Segment:
-        """Return the segment with the events at these indexes, of which each has these digests, erased. Slots and
-        postings that are missing are ignored.
-        """
+        """Return the segment with the events at these indexes, which have these digests, erased; others are ignored."""
         lost: defaultdict[int, set[int]] = defaultdict(set)
         for index, digests in gone.items():
             for digest in digests:
@@ -239,9 +235,7 @@ def joined(runs: Sequence[Run]) -> Run:
 
 
 def cut(run: Run, most: int) -> list[Run]:
-    """Return the run in the fewest parts with at most `most` events each, of about the same size, in the order of
-    arrival.
-    """
+    """Return the fewest parts of at most `most` events each, about equally large, in the order of arrival."""
     count = -(-len(run) // most)
     if count <= 1:
         return [run] if run else []

@@ -21,16 +21,15 @@ from typing import TYPE_CHECKING, Final, Literal, TypeVar
 import msgspec
 from blake3 import blake3
 
-from svc.identify.history.days import AddressHistory, VisitorHistory
-from svc.identify.model import Attribute, Observation
+from svc.identify.history.activity import AddressHistory, VisitorHistory
+from svc.identify.model import Attribute, Network, Observation, Report
 from svc.identify.network.timezones import country_of_zone
 from svc.kernel.net.addresses import read_address
 from svc.kernel.values.ids import ordered_digest
 
 if TYPE_CHECKING:
     from svc.identify.matching import Features, Recognition, Statistics
-    from svc.identify.matching.learned.renderings import Rendered
-    from svc.identify.model import Network, Report
+    from svc.identify.matching.lessons import Rendered
 
 HOUR_S: Final = 3600
 DAY_S: Final = 24 * HOUR_S
@@ -159,9 +158,7 @@ def _place(network: Network, wide_network: int) -> tuple[str, int] | None:
 
 
 def address_id(ip: str) -> int:
-    """Return 64 bits that stand for an IPv4 address, or for the /64 of an IPv6 one. Text that is not an address is
-    hashed as it is.
-    """
+    """Return 64 bits for an IPv4 address, or the /64 of an IPv6 one; other text is hashed as it is."""
     address = read_address(ip)
     if address is None:
         spelled = ip.encode("utf-8", "replace")
@@ -214,9 +211,7 @@ def _latest(
 
 
 def velocity(history: VisitorHistory) -> list[Observation]:
-    """Return the velocity signals of a visitor's history: activity, addresses, countries. This identification must be
-    in it already (`visited`).
-    """
+    """Return the velocity signals of a visitor's history, in which this identification is already (`visited`)."""
     shown: list[Observation] = []
     if sum(count for _, count in history.activity) >= MANY_IDENTIFICATIONS:
         shown.append(Observation("high_activity", "low", ("identifications_in_an_hour",)))
@@ -243,9 +238,7 @@ def came_from(before: VisitorPlaces, place: tuple[str, int]) -> VisitorPlaces:
 
 
 def new_place(before: VisitorPlaces, place: tuple[str, int]) -> Observation | None:
-    """Return the `network_new_for_visitor` signal if neither the country nor the network is among those of this
-    visitor; `None` otherwise, or if the visitor has none.
-    """
+    """Return `network_new_for_visitor` if neither country nor network is among those that the visitor has."""
     country, network = place
     if not before.countries or country in before.countries or network in before.networks:
         return None
@@ -253,9 +246,7 @@ def new_place(before: VisitorPlaces, place: tuple[str, int]) -> Observation | No
 
 
 def met(before: AddressHistory, visitor: int, timezone_country: str) -> AddressHistory:
-    """Return the history of an address on a day with a visitor added; the same object if the visitor is in it already,
-    or the sample is full.
-    """
+    """Return an address's history with a visitor added; the same object if it is in it, or the sample is full."""
     if len(before.visitors) >= SAMPLED_VISITORS or visitor in before.visitors:
         return before
     return msgspec.structs.replace(
@@ -312,9 +303,7 @@ def with_shared_address(observations: tuple[Observation, ...]) -> tuple[Observat
 
 
 def with_unusual_handshake(observations: tuple[Observation, ...]) -> tuple[Observation, ...]:
-    """Return the observations of a browser whose TLS handshake is none that its class makes: `forged_report`, the surer
-    the more is found besides.
-    """
+    """Return the observations with `forged_report` for a TLS handshake that no browser of the class makes."""
     known = next((seen for seen in observations if seen.signal == "forged_report"), None)
     if known is None:
         return (*observations, Observation("forged_report", "medium", ("unusual_handshake",)))
@@ -323,9 +312,7 @@ def with_unusual_handshake(observations: tuple[Observation, ...]) -> tuple[Obser
 
 
 def is_remembered(first: ReportFingerprint, now_s: int) -> bool:
-    """Return whether a report that was sent first then still counts as sent before: within 30 days, on either side
-    (`REPLAY_MEMORY_S`).
-    """
+    """Return whether a report sent first then still counts as sent before (`REPLAY_MEMORY_S`, on either side)."""
     return abs(now_s - first.at_s) < REPLAY_MEMORY_S
 
 

@@ -10,17 +10,13 @@ counts of an event, and none of the API.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from svc.identify.history.evidence import DAY_S, ENOUGH_DEVICES, rare_device
-from svc.identify.matching.blocks import EVERYTHING, BlockKey, attribute_keys, exact_key, network_key
+from svc.identify.matching import Features, Statistics, Visitor
+from svc.identify.matching.blocks import EVERYTHING, BlockKey, Index, attribute_keys, exact_key, network_key
 from svc.identify.model import Observation
 from svc.identify.velocity.counts import MOST, Seen, VelocityRow
-
-if TYPE_CHECKING:
-    from svc.identify.matching import Features, Statistics, Visitor
-    from svc.identify.matching.blocks import Index
-
 
 THIRD: Final = 3
 """With so many new tokens of one report at one address within a day, its storage was cleared again and again."""
@@ -104,9 +100,7 @@ def _returned_after_another(newcomers: Seen, arrival: Arrival) -> bool:
 
 
 def without(row: VelocityRow, visitor: int | None) -> VelocityRow:
-    """Return the row of an address without what it remembers of a visitor, by its number; the same object if that is
-    nothing.
-    """
+    """Return an address's row without what it remembers of a visitor (its number); the same object if nothing."""
     if visitor is None:
         return row
     newcomers = row.others[2]
@@ -119,9 +113,7 @@ def without(row: VelocityRow, visitor: int | None) -> VelocityRow:
 
 
 def renewals(row: VelocityRow, arrival: Arrival) -> int:
-    """Return how many new tokens of this report came to the address within a day, this one included; 0 where several
-    devices here are known to send it.
-    """
+    """Return how many new tokens of this report came within a day, this included; 0 if several devices send it."""
     same = [entry for entry in row.others[2].ids if entry >> _REPORT_AT == arrival.several >> _REPORT_AT]
     return 0 if arrival.several in same else sum(bool(entry & _NEW_TOKEN) for entry in same)
 

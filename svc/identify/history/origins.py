@@ -10,14 +10,11 @@ that make up browsers make new visitors, and teach nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
-from svc.identify.model import Observation
-
-if TYPE_CHECKING:
-    from svc.identify.model import Report, RequestFacts
+from svc.identify.model import Observation, Report, RequestFacts
 
 REMEMBERED: Final = 20
 """Visits of one origin that are remembered."""
@@ -38,9 +35,7 @@ class OriginHistory(msgspec.Struct, frozen=True, array_like=True):
 
 
 def carries_hints(report: Report, facts: RequestFacts) -> bool | None:
-    """Return whether the request carried the client hints that its page knows; `None` if the page knows none, or the
-    request could not carry them.
-    """
+    """Return whether the request carried the hints that its page knows; `None` if there are none, or it could not."""
     if facts.context in (None, "plain") or not report.claims.hints.brands:
         return None
     return bool(facts.hints.brands)

@@ -43,9 +43,7 @@ def digests(event: Event) -> Digests:
 
 
 def wanted(filters: Filters) -> tuple[Wanted, ...]:
-    """Return the digests of the values that the filters ask for, those that are likely to be rare first; empty if every
-    event is wanted.
-    """
+    """Return the digests of the values that the filters ask for, probably rare ones first; none = every event."""
     fired = frozenset(digest_of("signal", signal) for signal in filters.signals_of_group)
     group = (fired,) if fired else ()
     visitor = () if filters.visitor_id is None else (digest_of("visitor", filters.visitor_id),)

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from heapq import merge
+from collections.abc import Iterator
 from itertools import repeat
 from typing import Any
 
 from svc.identify.events.segments import Segment, position, slot
-from svc.identify.index.queries import SLOTS, SMALL, Row, Search, TailRow, by_position
-from svc.identify.tables import EVENT_SEGMENTS, EVENT_TAIL
+from svc.identify.index.queries import SLOTS, Row, Search
+from svc.identify.tables import EVENT_SEGMENTS
 
 
 class SearchForward(Search):
-    """The same as `Search`, but oldest first. `ended_at`: the search has covered everything up to here, inclusive, and
-    nothing newer.
-    """
+    """As `Search`, but oldest first. `ended_at`: it has covered everything up to here, inclusive, and no more."""
 
-    def _tail_rows(self) -> Iterator[TailRow]:
-        start, end = (*self._scope, *self._oldest), (*self._scope, *self._beyond)
-        return self._snapshot.scan_past_corruption(EVENT_TAIL, start, end)
+    _is_newest_first = False
 
     def _slots(self) -> Iterator[bytes]:
         for upper, part, segment in self._rows():
@@ -41,14 +36,8 @@ class SearchForward(Search):
         while self.ended_at is None and self._next is not None and self._next[0] < bound:
             yield from self._next_of_tail(self._next)
 
-    def _rows(self) -> Iterator[Row]:
-        """Yield the first row to read of each segment that may have such events, oldest first."""
-        return merge(self._strip(SMALL), self._strip(self._first_part), key=by_position)
-
     def _strip(self, part: int) -> Iterator[Row]:
-        """Yield rows of a part up to the one in which the window ends; only keys of `SLOTS`, and if no value is asked
-        for.
-        """
+        """Yield rows of a part up to where the window ends; of `SLOTS`, or where no value is asked for, keys alone."""
         stem, table, snapshot = (*self._scope, part), EVENT_SEGMENTS, self._snapshot
         start = (*stem, *self._oldest)
         rows: Iterator[tuple[tuple[Any, ...], Segment | None]]
@@ -60,6 +49,3 @@ class SearchForward(Search):
             yield slot(key[-2:]), part, segment
             if key[-2:] >= self._beyond:
                 return
-
-    def _in_order(self, slot_indexes: Sequence[int]) -> Iterable[int]:
-        return slot_indexes

@@ -77,8 +77,3 @@ class Looks(Generic[P, R]):
         self._resume = self._kept_resume
         self._begun = self._behind = start
         self._next = 0
-
-
-def in_looks(look: Look[P, R], position_of: Callable[[R], P], start: P, count: int) -> Rows[P, R]:
-    """Yield the same as `Looks.scan`, where nothing is kept."""
-    return Looks(position_of).scan(look, start, count)

@@ -70,9 +70,7 @@ def add(transaction: Transaction, number: int, request_id: bytes, event: Event) 
 
 
 def unindex(transaction: Transaction, number: int, events: Iterable[tuple[bytes, Event]]) -> None:
-    """Remove events, each with its request id (16 bytes), and the digests of their values from the event index; ignore
-    those that are not indexed.
-    """
+    """Remove events, each with its request id (16 bytes), from the event index, if they are in it."""
     gone: defaultdict[Scope, dict[Position, Sequence[int]]] = defaultdict(dict)
     for request_id, event in events:
         scope = scope_of(number, event)
@@ -98,9 +96,7 @@ def values_at(snapshot: Snapshot, scope: Scope, here: tuple[int, bytes]) -> tupl
 
 
 def remove(transaction: Transaction, scope: Scope, gone: Mapping[Position, Sequence[int]]) -> None:
-    """Remove the events at these positions, each with these digests, from the tail or their segments, whose rows are
-    written once for all of them.
-    """
+    """Remove the events at these positions, with these digests; each row of a segment is written once."""
     rows: defaultdict[tuple[int, tuple[int, bytes]], dict[int, Sequence[int]]] = defaultdict(dict)
     for here, values in gone.items():
         found = None if transaction.delete(EVENT_TAIL, *scope, *here) else _slot_of(transaction, scope, here)
@@ -161,9 +157,7 @@ def rows_of(
 
 
 def holder(snapshot: Snapshot, scope: Scope, here: tuple[int, bytes]) -> tuple[int, tuple[int, bytes]] | None:
-    """Return (part, position in the key) of the segment that would have an event at this position; `None` if the
-    position is newer than all segments.
-    """
+    """Return (part, position in the key) of the segment that would have this position; `None` = newer than all."""
     found: list[tuple[tuple[int, bytes], int]] = []
     for part in (SMALL, SLOTS):
         key = next(snapshot.scan_keys(EVENT_SEGMENTS, (*scope, part, *here), (*scope, part + 1)), None)
@@ -228,6 +222,8 @@ class Search:
     more segments are asked for than are needed.
     """
 
+    _is_newest_first = True
+
     def __init__(
         self,
         snapshot: Snapshot,
@@ -277,7 +273,7 @@ class Search:
 
     def _tail_rows(self) -> Iterator[TailRow]:
         start, end = (*self._scope, *self._oldest), (*self._scope, *self._beyond)
-        return self._snapshot.scan_past_corruption(EVENT_TAIL, start, end, reverse=True)
+        return self._snapshot.scan_past_corruption(EVENT_TAIL, start, end, reverse=self._is_newest_first)
 
     def _slots(self) -> Iterator[bytes]:
         has_looked, rows = False, self._rows()
@@ -323,8 +319,9 @@ class Search:
             self.ended_at = position(found)
 
     def _rows(self) -> Iterator[Row]:
-        """Yield the first row to read of each segment that may have such events, newest first."""
-        return merge(self._strip(SMALL), self._strip(self._first_part), key=by_position, reverse=True)
+        """Yield the first row to read of each segment that may have such events, in the order of the search."""
+        strips = self._strip(SMALL), self._strip(self._first_part)
+        return merge(*strips, key=by_position, reverse=self._is_newest_first)
 
     @property
     def _first_part(self) -> int:
@@ -406,7 +403,7 @@ class Search:
         return (slots[slot_index] for slot_index in islice(self._in_order(living), passed, None))
 
     def _in_order(self, slot_indexes: Sequence[int]) -> Iterable[int]:
-        return reversed(slot_indexes)
+        return reversed(slot_indexes) if self._is_newest_first else slot_indexes
 
 
 def _has(row: Digests, each: Wanted) -> bool:

@@ -18,8 +18,17 @@ import trio
 
 from svc.identify.events.segments import Run
 from svc.identify.index.queries import Scope
-from svc.identify.indexing.jobs import mend_tail, poll, step
-from svc.identify.indexing.repair_jobs import BrokenSegment, broken_segments, events_of, remains_of, replace, run_of
+from svc.identify.indexing.jobs import (
+    BrokenSegment,
+    broken_segments,
+    events_of,
+    mend_tail,
+    poll,
+    remains_of,
+    replace,
+    run_of,
+    step,
+)
 from svc.kernel.store.engine import UnavailableError
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.snapshot import Snapshot

@@ -67,9 +67,7 @@ class Shared(NamedTuple):
 
 
 def used(before: BrowserKey | None, use: Use) -> tuple[BrowserKey, Shared]:
-    """Return the record of a key after one use, which is the same object where nothing is to be written, and what shows
-    that several have it.
-    """
+    """Return a key's record after a use (the same object if unchanged), and what shows that several have it."""
     if before is None:
         return BrowserKey(use.at_ms, (use.token,), use.country or "", use.at_ms // 1000), Shared()
     after = before

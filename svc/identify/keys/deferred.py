@@ -30,17 +30,13 @@ class DeferredToken(NamedTuple):
 
 
 def issue_token(signing_key: bytes, request_id: UUID, key_id: str, origin: str | None, now_ms: int) -> str:
-    """Return a token good for 24 hours for this request, key and origin (`None` = no origin). `signing_key` as of
-    `signing_key()`.
-    """
+    """Return a token good for 24 hours for this request, key and origin, made with the key of `signing_key()`."""
     body = _FORM.pack(_VERSION, request_id.bytes, now_ms + LIFETIME_MS, _binding(key_id, origin))
     return seal(signing_key, body, _MAC_LENGTH)
 
 
 def open_token(signing_key: bytes, text: str, key_id: str, origin: str | None, now_ms: int) -> DeferredToken | None:
-    """Return the content of a token, or `None` when it is malformed, forged, expired, or was issued to another key or
-    origin.
-    """
+    """Return a token's content; `None` if it is malformed, forged, expired, or of another key or origin."""
     body = unseal(signing_key, text, _MAC_LENGTH)
     if body is None or len(body) != _FORM.size:
         return None

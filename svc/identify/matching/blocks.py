@@ -20,25 +20,20 @@ not others; between them, the eight kinds find nearly every return (the blocking
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, cast
+from typing import Final, Protocol, TypeAlias, cast
 
 import msgspec
 from blake3 import blake3
 
 from svc.identify.matching import parameters
+from svc.identify.matching.features import Features
 from svc.identify.matching.parameters import BLOCK_LENGTH
 from svc.identify.matching.tokens import told_apart
+from svc.identify.matching.visitor import Visitor
 from svc.identify.model import Attribute
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from svc.identify.matching.features import Features
-    from svc.identify.matching.visitor import Visitor
-
 
 BlockKey: TypeAlias = bytes
 """Nine bytes: the kind's letter and a 64-bit hash, big-endian. Short, of one width, and a dictionary key as it is."""
@@ -138,9 +133,7 @@ def attribute_keys(family: int, collector: int, values: tuple[int, ...]) -> tupl
 
 
 def same_attribute_keys(ours: tuple[int, ...], theirs: tuple[int, ...]) -> set[int]:
-    """Return the kinds of attribute keys that two devices of one class and collector share, given the hashes of both:
-    those whose covered attributes are all equal.
-    """
+    """Return the kinds of attribute keys, by the hashes of two devices of one class, whose attributes are equal."""
     return {kind for kind, select in _SELECT.items() if select(ours) == select(theirs)}
 
 
@@ -187,9 +180,7 @@ class Block(msgspec.Struct, frozen=True, gc=False):
     """Visitor numbers, newest first, at most 32 (`BLOCK_LENGTH`)."""
 
     def with_posting(self, number: int, weight: float) -> Block:
-        """Return the block with one more visitor, which counts as `weight` devices (0 to 1); the same object if it
-        lists the visitor already.
-        """
+        """Return the block with a visitor, who counts `weight` devices (0 to 1); the same object if it has it."""
         if number in self.numbers:
             return self
         return Block(self.count + round(weight * 16) / 16, (number, *self.numbers[: BLOCK_LENGTH - 1]))
@@ -207,9 +198,7 @@ class Block(msgspec.Struct, frozen=True, gc=False):
 
     @staticmethod
     def unpack(raw: bytes) -> Block:
-        """Read the bytes of `pack`. Raises `struct.error` for a length that is not a multiple of four, `IndexError` for
-        no bytes or too many.
-        """
+        """Read the bytes of `pack`. Raises `struct.error` or `IndexError` for others."""
         words = _WORDS[len(raw) >> 2].unpack(raw)
         return Block(words[0] / 16, words[1:])
 

@@ -6,16 +6,8 @@ import math
 from functools import cache
 from typing import Final
 
+from svc.identify.matching import parameters
 from svc.identify.matching.features import Features
-from svc.identify.matching.parameters import (
-    ATTRIBUTE_COUNT,
-    CHANGE_CEILING,
-    CHANGE_DAYS,
-    CHANGE_DESKTOP,
-    CHANGE_FLOOR,
-    CHANGE_MOBILE,
-    CHANGE_RELEASES,
-)
 from svc.identify.matching.visitor import Visitor
 from svc.identify.model import Attribute
 
@@ -25,23 +17,23 @@ ChangeTable = tuple[tuple[ChangeRow, ...], ...]
 """By releases between the visits, by days of absence."""
 
 TABLE_OF_RELEASES: Final = tuple(
-    min(range(len(CHANGE_RELEASES)), key=lambda table: abs(CHANGE_RELEASES[table] - releases))
-    for releases in range(CHANGE_RELEASES[-1] + 1)
+    min(range(len(parameters.CHANGE_RELEASES)), key=lambda table: abs(parameters.CHANGE_RELEASES[table] - releases))
+    for releases in range(parameters.CHANGE_RELEASES[-1] + 1)
 )
 
 
 @cache
 def _gone(mobile: int) -> tuple[tuple[tuple[float, ...], ...], ...]:
     """Tabulate probabilities that attributes change, by releases, days between two visits and attribute."""
-    rates = CHANGE_MOBILE if mobile else CHANGE_DESKTOP
+    rates = parameters.CHANGE_MOBILE if mobile else parameters.CHANGE_DESKTOP
 
     def gone(attribute: Attribute, day: int, releases: int) -> float:
         base, daily, release = rates[attribute]
         return 1 - (1 - base) * math.exp(-daily * day) * (1 - release) ** (releases**0.5)
 
     return tuple(
-        tuple(tuple(gone(attribute, day, releases) for attribute in Attribute) for day in CHANGE_DAYS)
-        for releases in CHANGE_RELEASES
+        tuple(tuple(gone(attribute, day, releases) for attribute in Attribute) for day in parameters.CHANGE_DAYS)
+        for releases in parameters.CHANGE_RELEASES
     )
 
 
@@ -51,16 +43,17 @@ def change_table(mobile: int, scale: list[float]) -> ChangeTable:
     """
 
     def row(gone: tuple[float, ...]) -> ChangeRow:
-        changes = [min(max(each * by, CHANGE_FLOOR), CHANGE_CEILING) for each, by in zip(gone, scale, strict=True)]
+        changes = [
+            min(max(each * by, parameters.CHANGE_FLOOR), parameters.CHANGE_CEILING)
+            for each, by in zip(gone, scale, strict=True)
+        ]
         return tuple([math.log(1 - change) for change in changes]), tuple([math.log(change) for change in changes])
 
     return tuple(tuple(map(row, rows)) for rows in _gone(mobile))
 
 
 def releases_between(features: Features, visitor: Visitor) -> int:
-    """Return how many releases of its browser or system separate the report from the visitor's last: at least 1 if any
-    known version differs.
-    """
+    """Return how many releases of browser or system lie between report and last visit: 1 at least if any differs."""
     browser = features.browser_version - visitor.browser_version
     if not features.browser_version or not visitor.browser_version:
         browser = 0
@@ -68,20 +61,18 @@ def releases_between(features: Features, visitor: Visitor) -> int:
     if not browser and not system_moved:
         return 0
     # Browser versions count tenths of a major release.
-    return min(max(abs(browser) // 10, 1), CHANGE_RELEASES[-1])
+    return min(max(abs(browser) // 10, 1), parameters.CHANGE_RELEASES[-1])
 
 
 @cache
 def unlearned_table(mobile: int) -> ChangeTable:
     """Return the table of desktops or of mobiles by the built-in rates alone."""
-    return change_table(mobile, [1.0] * ATTRIBUTE_COUNT)
+    return change_table(mobile, [1.0] * parameters.ATTRIBUTE_COUNT)
 
 
 @cache
 def change_rates(mobile: int) -> tuple[tuple[tuple[float, ...], ...], ...]:
-    """Return the probability that each attribute changes by the built-in rates, by releases and days as a
-    `ChangeTable`.
-    """
+    """Return the built-in probability that each attribute changes, by releases and days as a `ChangeTable`."""
     return tuple(
         tuple(tuple(math.exp(log) for log in changed) for _, changed in rows) for rows in unlearned_table(mobile)
     )

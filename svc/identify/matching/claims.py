@@ -1,8 +1,8 @@
 """Claims: a report brings a token, or an identifier of its device, which belongs to a known visitor. Is it that one?
 
 What may live here: what such a claim is worth beside what the device says, where it comes from, and which other tokens
-its visitor has, also when a browser came with a new token in the place of its own. Pure; nothing here looks for a
-visitor by likeness, or writes.
+its visitor has, also when a browser came with a new token in the place of its own; and the bound that the tokens of a
+visitor set to the confidence (decisions 18.1). Pure; nothing here looks for a visitor by likeness, or writes.
 """
 
 from __future__ import annotations
@@ -12,22 +12,37 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 import msgspec
 
 from svc.identify.matching import parameters
-from svc.identify.matching.blocks import token_key
-from svc.identify.matching.chance import Chance, bits_of
+from svc.identify.matching.blocks import Index, token_key
 from svc.identify.matching.changes import TABLE_OF_RELEASES, releases_between
-from svc.identify.matching.comparison import INDEPENDENT, LEADERS, compare, differences, other_version, row_of
-from svc.identify.matching.features import is_of_app
-from svc.identify.matching.parameters import ATTRIBUTE_COUNT
-from svc.identify.matching.tokens import DAY_S, RENEWED, STRANGERS, Token, dropped, is_replaced, kept, older_beside
+from svc.identify.matching.features import Features, is_of_app
+from svc.identify.matching.likelihood import (
+    INDEPENDENT,
+    LEADERS,
+    Chance,
+    bits_of,
+    compare,
+    differences,
+    other_version,
+    row_of,
+)
+from svc.identify.matching.parameters import ATTRIBUTE_COUNT, LIVING_DAYS, SILENT_DAYS, UNPROVEN_CONFIDENCE
+from svc.identify.matching.statistics import Statistics
+from svc.identify.matching.tokens import (
+    DAY_S,
+    DEVICE,
+    RENEWED,
+    STRANGERS,
+    Token,
+    dropped,
+    is_replaced,
+    kept,
+    older_beside,
+)
+from svc.identify.matching.visitor import Visitor
 from svc.identify.model import Attribute
 
 if TYPE_CHECKING:
-    from svc.identify.matching.blocks import Index
-    from svc.identify.matching.features import Features
-    from svc.identify.matching.learned.statistics import Statistics
     from svc.identify.matching.recognition import Recognition
-    from svc.identify.matching.tokens import Token
-    from svc.identify.matching.visitor import Visitor
 
 
 _HARD_BITS: Final = (
@@ -61,9 +76,7 @@ Standing = Literal["proven", "doubted", "doubted in conflict", "conflict", "unsi
 
 
 def claim_of(index: Index, features: Features, identifier: int) -> Claim | None:
-    """Return the claim that a report makes by its token or its device id (`identifier`); `None` if no
-    visitor has it.
-    """
+    """Return the claim of a report by its token or device id (`identifier`); `None` if no visitor has it."""
     for number in index.block(token_key(identifier)).numbers:
         visitor = index.visitor(number)
         if visitor is None:
@@ -160,9 +173,7 @@ def is_device_of_its_own(features: Features, split: Split) -> bool:
 
 
 def share_parted(statistics: Statistics, token: Token) -> float:
-    """Return how many devices a token that is parted from its visitor shows, by expectation: one, where an older token
-    returned after it.
-    """
+    """Return how many devices a parted token shows, by expectation: one, where an older token returned after it."""
     if token.probation == STRANGERS:
         return 1.0
     odds = statistics.twin_odds()
@@ -318,3 +329,43 @@ def renewed(recognition: Recognition, before: Claim, features: Features, now_s: 
         visitor=msgspec.structs.replace(visitor, tokens=kept(tuple(tokens))),
         postings=(*recognition.postings, (token_key(features.token), 1.0)),
     )
+
+
+def bounded(
+    confidence: int,
+    features: Features,
+    visitor: Visitor,
+    now_s: int,
+    token: Token | None,
+    *,
+    copied: bool = False,
+) -> int:
+    """Return the confidence, at most `UNPROVEN_CONFIDENCE` unless the link is certain. `visitor`: the record before
+    this visit; `token`: the token or device id by which it was recognized, `None` if by likeness; `copied`: it
+    may be, since it is a device id from elsewhere that nothing attests (decisions 18.5).
+    """
+    is_certain = not copied and _is_certain(features, visitor, now_s, token)
+    return confidence if is_certain else min(confidence, UNPROVEN_CONFIDENCE)
+
+
+def _is_certain(features: Features, visitor: Visitor, now_s: int, token: Token | None) -> bool:
+    living = [known for known in visitor.tokens if _is_living(known, now_s)]
+    if token is None:
+        return not living
+    if any(known.key for known in living):
+        presented = visitor.token(features.token) if features.token else None
+        if presented is None or not presented.has_joined_key or presented.key != features.key:
+            return False
+    if token.origin == DEVICE or not token.probation:
+        return True
+    # It joined lately. Beside an older token of its site it may be an equal device's, a copy's, or a private window's.
+    older = older_beside(token, visitor.tokens)
+    if older is None or not _is_living(older, now_s):
+        return True
+    came_back = now_s // DAY_S > token.first_s // DAY_S
+    return came_back and now_s - older.last_s >= SILENT_DAYS * DAY_S
+
+
+def _is_living(token: Token, now_s: int) -> bool:
+    """Return whether a browser of this visitor may still bring the token."""
+    return token.probation < RENEWED and now_s - token.last_s < LIVING_DAYS * DAY_S

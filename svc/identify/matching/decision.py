@@ -12,41 +12,45 @@ one" gives a posterior that sums to one.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from operator import eq
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 
 from svc.identify.matching import blocks, parameters
-from svc.identify.matching.chance import ALL_AGREE, BIT, Chance
 from svc.identify.matching.changes import TABLE_OF_RELEASES, releases_between
-from svc.identify.matching.comparison import (
+from svc.identify.matching.features import Features
+from svc.identify.matching.likelihood import (
+    ALL_AGREE,
+    BIT,
+    CROWDED,
+    FAR,
+    HIDDEN,
     INDEPENDENT,
     LEADERS,
+    NEAR,
+    SURROUNDINGS,
+    UNKNOWN,
+    WIDE,
+    Chance,
+    calibrated,
     changed_first,
     compare,
     is_other_program,
+    kind_of,
     other_version,
     row_of,
 )
-from svc.identify.matching.learned import calibration
-from svc.identify.matching.learned.calibration import CROWDED, FAR, HIDDEN, NEAR, SURROUNDINGS, UNKNOWN, WIDE, kind_of
-from svc.identify.matching.tokens import STRANGERS
-from svc.identify.matching.visitor import VARIES
+from svc.identify.matching.statistics import Statistics
+from svc.identify.matching.tokens import DAY_S, STRANGERS
+from svc.identify.matching.visitor import VARIES, Visitor
 from svc.identify.model import Attribute
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from svc.identify.matching.features import Features
-    from svc.identify.matching.learned.statistics import Statistics
-    from svc.identify.matching.visitor import Visitor
 
 Linkage = Literal["token", "doubted_token", "exact", "match", "ambiguous", "doubtful", "no_candidate", "unidentifiable"]
 """Linked by token, by a token that something contradicts, by a report seen before, by likeness; not linked because
 several fit, because the likeness is too weak, because nobody resembles it, because the report says too little."""
 
-DAY_S: Final = 86_400
 _AT_HOME: Final = (NEAR, CROWDED, UNKNOWN)
 _CANVAS_BIT, _TIMEZONE_BIT = BIT[Attribute.CANVAS], BIT[Attribute.TIMEZONE]
 
@@ -64,7 +68,7 @@ class LinkDecision(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     probability_new: float = 1.0
     kind: int = 0
     raw: float = 0.0
-    """What kind of link decision it is, and its probability before calibration (`calibration`)."""
+    """What kind of link decision it is, and its probability before calibration (`calibrated`)."""
     distinct: bool = False
     """The report tells devices apart: by chance hardly any other device would agree with all of it."""
     hidden: float = 0.0
@@ -100,9 +104,7 @@ def by_token(number: int, changed: int, *, exact: bool) -> LinkDecision:
 
 
 def by_doubted_token(number: int) -> LinkDecision:
-    """Return the decision for a token that is believed although an attribute that hardly ever changes
-    contradicts it.
-    """
+    """Return the decision for a token that is believed although an attribute that hardly changes contradicts it."""
     probability = parameters.DOUBTED_PROBABILITY
     return LinkDecision(
         number=number,
@@ -303,15 +305,15 @@ def decide(
     best = max(weighed, key=lambda candidate: (candidate.pooled, candidate.visitor.last_seen_s, -candidate.number))
     raw = min(best.pooled / total, 1.0)
     kind = kind_of(best.network_context, exact=best.exact, token=bool(features.token))
-    calibrated = calibration.calibrated(kind, raw, rate, statistics.caution())
+    posterior = calibrated(kind, raw, rate, statistics.caution())
     # What the calibration takes from the best is shared by the others as before.
-    doubt = (1.0 - calibrated) / max(1.0 - raw, 1e-9)
-    probability_new = min((1.0 - rate) / total * doubt, 1.0 - calibrated)
+    doubt = (1.0 - posterior) / max(1.0 - raw, 1e-9)
+    probability_new = min((1.0 - rate) / total * doubt, 1.0 - posterior)
     hidden = _hidden(features, best, now_ms // 1000, statistics)
     equals, living, gone = _equals(features, best, weighed, now_ms // 1000, statistics)
-    probability = min(calibrated / (1.0 + hidden), 1.0 / (1.0 + equals))
+    probability = min(posterior / (1.0 + hidden), 1.0 / (1.0 + equals))
     # Until something returned, a new token costs no more than none, and who was parted is no equal (decisions 18.4).
-    sure = min(calibrated, 1.0 / (1.0 + living)) if hidden < parameters.HIDDEN_DEVICE else probability
+    sure = min(posterior, 1.0 / (1.0 + living)) if hidden < parameters.HIDDEN_DEVICE else probability
     bar = _link_probability(features, best, counts, hidden, gone, statistics)
     outcome: Linkage
     if linked := sure >= bar:
@@ -399,9 +401,7 @@ def _link_probability(
     gone: int,
     statistics: Statistics,
 ) -> float:
-    """Return the calibrated probability from which on the report is linked to this candidate. `gone`: how many of the
-    devices in the counts are its own past.
-    """
+    """Return the probability from which on it is linked. `gone`: devices in the counts that are its own past."""
     devices = max(counts.get(kind, 0.0) for kind in (blocks.EXACT, blocks.EVERYTHING)) - gone
     alike = devices >= parameters.SOLE_DEVICE
     alike = alike or hidden >= parameters.HIDDEN_DEVICE

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import ipaddress
 import struct
+from collections.abc import Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING
 from zlib import crc32
 
 import msgspec
@@ -29,12 +29,7 @@ from svc.identify.matching.parameters import (
     INFORMATION_BITS,
     LOCALE_PARTS,
 )
-from svc.identify.model import Attribute
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from svc.identify.model import Agent, Network, Report, RequestFacts
+from svc.identify.model import Agent, Attribute, Network, Report, RequestFacts
 
 _SKETCHED_MEMBERS = 1024
 """Members of a set that its sketch takes in: beyond that all 64 bits are set anyway."""

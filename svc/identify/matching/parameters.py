@@ -17,28 +17,31 @@ assert len(Attribute) == ATTRIBUTE_COUNT, "a new attribute needs a number in eve
 
 # ---- what can be identified
 
-INFORMATION_BITS: Final = {
-    Attribute.MODEL: 7.0,
-    Attribute.GPU: 5.0,
-    Attribute.SCREEN: 3.0,
-    Attribute.PIXEL_RATIO: 1.0,
-    Attribute.HARDWARE: 2.5,
-    Attribute.TOUCH: 0.5,
-    Attribute.LANGUAGES: 2.0,
-    Attribute.TIMEZONE: 2.5,
-    Attribute.FONTS: 3.0,
-    Attribute.CANVAS: 6.0,
-    Attribute.WEBGL: 3.0,
-    Attribute.AUDIO: 1.5,
-    Attribute.FONT_PREFERENCES: 1.5,
-    Attribute.FRAME: 1.5,
-    Attribute.COLOUR: 0.8,
-    Attribute.ACCESSIBILITY: 0.4,
-    Attribute.PLUGINS: 0.5,
-    Attribute.MISCELLANEOUS: 0.5,
-    Attribute.REST: 3.0,
-    Attribute.FIRST_LANGUAGE: 0.0,  # it follows from the languages
+_MEASURES: Final = {
+    Attribute.MODEL: (7.0, 0.4, 0.01),
+    Attribute.GPU: (5.0, 0.85, 0.04),
+    Attribute.SCREEN: (3.0, 1.0, 0.1),
+    Attribute.PIXEL_RATIO: (1.0, 0.04, 0.3),
+    Attribute.HARDWARE: (2.5, 0.7, 0.08),
+    Attribute.TOUCH: (0.5, 0.2, 0.6),
+    Attribute.LANGUAGES: (2.0, 0.6, 0.3),
+    Attribute.TIMEZONE: (2.5, 0.35, 0.2),
+    Attribute.FONTS: (3.0, 0.95, 0.1),
+    Attribute.CANVAS: (6.0, 0.42, 0.03),
+    Attribute.WEBGL: (3.0, 0.3, 0.1),
+    Attribute.AUDIO: (1.5, 0.1, 0.5),
+    Attribute.FONT_PREFERENCES: (1.5, 0.6, 0.4),
+    Attribute.FRAME: (1.5, 0.5, 0.3),
+    Attribute.COLOUR: (0.8, 0.3, 0.5),
+    Attribute.ACCESSIBILITY: (0.4, 0.9, 0.8),
+    Attribute.PLUGINS: (0.5, 0.3, 0.9),
+    Attribute.MISCELLANEOUS: (0.5, 0.4, 0.6),
+    Attribute.REST: (3.0, 0.6, 0.2),
+    Attribute.FIRST_LANGUAGE: (0.0, 0.9, 0.4),  # no bits: it follows from the languages
 }
+"""Attribute -> its `INFORMATION_BITS`, `AGREEMENT_WEIGHT` and `PRIOR_FREQUENCY`."""
+assert set(_MEASURES) == set(Attribute)
+INFORMATION_BITS: Final = {attribute: bits for attribute, (bits, _, _) in _MEASURES.items()}
 """Self-information of each attribute in bits: population averages, rounded, less what it shares with the attributes
 before it."""
 
@@ -165,28 +168,7 @@ and mostly by one release (ADR 89)."""
 
 # ---- how often devices look alike
 
-AGREEMENT_WEIGHT: Final = {
-    Attribute.MODEL: 0.4,
-    Attribute.GPU: 0.85,
-    Attribute.SCREEN: 1.0,
-    Attribute.PIXEL_RATIO: 0.04,
-    Attribute.HARDWARE: 0.7,
-    Attribute.TOUCH: 0.2,
-    Attribute.LANGUAGES: 0.6,
-    Attribute.TIMEZONE: 0.35,
-    Attribute.FONTS: 0.95,
-    Attribute.CANVAS: 0.42,
-    Attribute.WEBGL: 0.3,
-    Attribute.AUDIO: 0.1,
-    Attribute.FONT_PREFERENCES: 0.6,
-    Attribute.FRAME: 0.5,
-    Attribute.COLOUR: 0.3,
-    Attribute.ACCESSIBILITY: 0.9,
-    Attribute.PLUGINS: 0.3,
-    Attribute.MISCELLANEOUS: 0.4,
-    Attribute.REST: 0.6,
-    Attribute.FIRST_LANGUAGE: 0.9,
-}
+AGREEMENT_WEIGHT: Final = {attribute: weight for attribute, (_, weight, _) in _MEASURES.items()}
 """How much agreement on an attribute still says, given that the others agree: attributes correlate. Poisson fit of the
 observed number of twins on the log frequencies. The joint hardware and the joint locale count fully."""
 
@@ -194,28 +176,7 @@ HARDWARE_PARTS: Final = (Attribute.MODEL, Attribute.GPU, Attribute.SCREEN, Attri
 LOCALE_PARTS: Final = (Attribute.LANGUAGES, Attribute.TIMEZONE)
 """Counted jointly, since their parts hardly ever vary alone."""
 
-PRIOR_FREQUENCY: Final = {
-    Attribute.MODEL: 0.01,
-    Attribute.GPU: 0.04,
-    Attribute.SCREEN: 0.1,
-    Attribute.PIXEL_RATIO: 0.3,
-    Attribute.HARDWARE: 0.08,
-    Attribute.TOUCH: 0.6,
-    Attribute.LANGUAGES: 0.3,
-    Attribute.TIMEZONE: 0.2,
-    Attribute.FONTS: 0.1,
-    Attribute.CANVAS: 0.03,
-    Attribute.WEBGL: 0.1,
-    Attribute.AUDIO: 0.5,
-    Attribute.FONT_PREFERENCES: 0.4,
-    Attribute.FRAME: 0.3,
-    Attribute.COLOUR: 0.5,
-    Attribute.ACCESSIBILITY: 0.8,
-    Attribute.PLUGINS: 0.9,
-    Attribute.MISCELLANEOUS: 0.6,
-    Attribute.REST: 0.2,
-    Attribute.FIRST_LANGUAGE: 0.4,
-}
+PRIOR_FREQUENCY: Final = {attribute: frequency for attribute, (_, _, frequency) in _MEASURES.items()}
 PRIOR_HARDWARE: Final = 0.01
 PRIOR_LOCALE: Final = 0.1
 PRIOR_DEVICES: Final = 4.0
@@ -322,7 +283,7 @@ CALIBRATION: Final = (
     (0.4, 0.28),
     (0.3, 0.4),
 )
-"""Per kind of link decision (`calibration.kind_of`): intercept and slope of the log odds that it is right over the log
+"""Per kind of link decision (`likelihood.kind_of`): intercept and slope of the log odds that it is right over the log
 odds that it was given, both less those of the prior. Fitted by `bench/linkage/curves` on four simulated populations,
 one of them three quarters factory copies, with and without tokens, and on the devices that are not held out there.
 Crowded surroundings were too rare: set between near and far. Elsewhere with a token that is not known (18th and 24th),
@@ -422,8 +383,7 @@ with; how many of a class the share of all desktops or mobiles is worth; and how
 RATE_DAYS: Final = 5.0
 """Days without a visit that a visitor is taken to have had before its first one, when its rate of visits is asked."""
 
-assert set(INFORMATION_BITS) == set(CHANGE_DESKTOP) == set(CHANGE_MOBILE) == set(AGREEMENT_WEIGHT) == set(Attribute)
-assert set(PRIOR_FREQUENCY) == set(Attribute)
+assert set(CHANGE_DESKTOP) == set(CHANGE_MOBILE) == set(Attribute)
 
 NEWCOMERS: Final = (50.0, 100.0)
 NEWCOMERS_REMEMBERED: Final = 2_000.0

@@ -14,37 +14,12 @@ that is easily made by anybody who copied one. A report that was sent before is 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
 from svc.identify.matching import blocks, claims, parameters
-from svc.identify.matching.blocks import (
-    EMPTY_BLOCK,
-    BlockKey,
-    Index,
-    block_keys,
-    device_counts,
-    differs,
-    keys_to_add,
-    likely_numbers,
-    postings_of,
-    read_blocks,
-    read_records,
-    token_key,
-)
-from svc.identify.matching.certainty import bounded
-from svc.identify.matching.claims import (
-    Claim,
-    Split,
-    claim_of,
-    is_device_alone,
-    is_device_of_its_own,
-    share_parted,
-    standing_of,
-)
 from svc.identify.matching.decision import (
-    DAY_S,
     Linkage,
     LinkDecision,
     by_doubted_token,
@@ -52,14 +27,12 @@ from svc.identify.matching.decision import (
     decide,
     proven_by_network,
 )
-from svc.identify.matching.learned.calibration import CROWDED, NEAR, SURROUNDINGS
-from svc.identify.matching.learned.statistics import Statistics
-from svc.identify.matching.learned.update import NOTHING, StatisticsUpdate
-from svc.identify.matching.tokens import DEVICE, STRANGERS, Token, older_beside, rivals_of
+from svc.identify.matching.features import Features
+from svc.identify.matching.lessons import NOTHING, StatisticsUpdate
+from svc.identify.matching.likelihood import CROWDED, NEAR, SURROUNDINGS
+from svc.identify.matching.statistics import Statistics
+from svc.identify.matching.tokens import DAY_S, DEVICE, STRANGERS, Token, older_beside, rivals_of
 from svc.identify.matching.visitor import Visitor, first_record
-
-if TYPE_CHECKING:
-    from svc.identify.matching.features import Features
 
 _COUNTED_AFTER_S: Final = DAY_S // 4
 """A visit that changes nothing is written down when the last one is longer ago than this."""
@@ -84,7 +57,7 @@ class Recognition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     outcome: Outcome = "unidentifiable"
     visitor: Visitor | None = None
     """The record to put, when it changed. For a new visitor the caller gives number and `visitor_id`."""
-    postings: tuple[tuple[BlockKey, float], ...] = ()
+    postings: tuple[tuple[blocks.BlockKey, float], ...] = ()
     """Blocks that gain this visitor's number, and how many devices it counts for (`Block.with_posting`)."""
     proven: bool = False
     """The report was signed by the key that its token had before this visit."""
@@ -128,7 +101,7 @@ class Found(NamedTuple):
 
 
 def match_visitor(
-    index: Index,
+    index: blocks.Index,
     statistics: Statistics,
     features: Features,
     now_ms: int,
@@ -152,19 +125,21 @@ def match_visitor(
     return _matched(index, statistics, features, now_ms, flooding=flooding)
 
 
-def _matched(index: Index, statistics: Statistics, features: Features, now_ms: int, *, flooding: bool) -> Recognition:
+def _matched(
+    index: blocks.Index, statistics: Statistics, features: Features, now_ms: int, *, flooding: bool
+) -> Recognition:
     before = claims.claim_before(index, features) if features.key_before else None
     if before is not None:
         as_before = features.before_renewal()
-        standing, changed = standing_of(statistics, as_before, before, now_ms // 1000)
+        standing, changed = claims.standing_of(statistics, as_before, before, now_ms // 1000)
         if standing == "proven":
             return claims.renewed(_proven(index, as_before, now_ms, before, changed), before, features, now_ms // 1000)
     refuted, disputed = _Refuted(), None
     for identifier in features.keys:
-        claim = claim_of(index, features, identifier)
+        claim = claims.claim_of(index, features, identifier)
         if claim is None:
             continue
-        standing, changed = standing_of(statistics, features, claim, now_ms // 1000)
+        standing, changed = claims.standing_of(statistics, features, claim, now_ms // 1000)
         if standing == "proven":
             return claims.asked(_proven(index, features, now_ms, claim, changed), features, claim, now_ms // 1000)
         if standing in ("doubted", "doubted in conflict"):
@@ -175,7 +150,7 @@ def _matched(index: Index, statistics: Statistics, features: Features, now_ms: i
             disputed = claim
             features = features.without_device() if claim.is_device else features.without_token()
         if standing == "another's" and claim.token is not None:
-            refuted = refuted._replace(split=Split(claim.number, claim.visitor, claim.token))
+            refuted = refuted._replace(split=claims.Split(claim.number, claim.visitor, claim.token))
     recognition = _decided(index, statistics, features, now_ms, refuted, flooding=flooding)
     if disputed is None:
         return recognition
@@ -189,20 +164,20 @@ class _Refuted(NamedTuple):
     """The device contradicts it."""
     unsigned: bool = False
     """Its browser would have signed the report."""
-    split: Split | None = None
+    split: claims.Split | None = None
     """The token is that of another device, which passed for that visitor."""
 
 
-def _proven(index: Index, features: Features, now_ms: int, claim: Claim, changed: int) -> Recognition:
+def _proven(index: blocks.Index, features: Features, now_ms: int, claim: claims.Claim, changed: int) -> Recognition:
     """Recognize the visitor whose token, or device id, proves who this is."""
     decision = by_token(claim.number, changed, exact=_sent_before(index, features, claim.number, claim.visitor))
-    copied = is_device_alone(features, claim, now_ms // 1000)
+    copied = claims.is_device_alone(features, claim, now_ms // 1000)
     recognition = _linked(features, now_ms, decision, claim.visitor, token=claim.token, may_be_copied=copied)
     signed = claim.signed and not claim.is_device
     return msgspec.structs.replace(recognition, proven=True) if signed else recognition
 
 
-def _sent_before(index: Index, features: Features, number: int, visitor: Visitor) -> bool:
+def _sent_before(index: blocks.Index, features: Features, number: int, visitor: Visitor) -> bool:
     """Return whether this visitor sent the very same report before, lately or ever."""
     if features.exact in visitor.exact_hashes:
         return True
@@ -210,7 +185,7 @@ def _sent_before(index: Index, features: Features, number: int, visitor: Visitor
 
 
 def _decided(
-    index: Index, statistics: Statistics, features: Features, now_ms: int, refuted: _Refuted, *, flooding: bool
+    index: blocks.Index, statistics: Statistics, features: Features, now_ms: int, refuted: _Refuted, *, flooding: bool
 ) -> Recognition:
     """Recognize a visitor by the device alone, or make a new one."""
     split = refuted.split
@@ -219,7 +194,7 @@ def _decided(
     if (
         decision.linked
         and _is_enough(decision, refuted)
-        and not (split is not None and is_device_of_its_own(features, split))
+        and not (split is not None and claims.is_device_of_its_own(features, split))
     ):
         visitor = next(visitor for number, visitor in found.candidates if number == decision.number)
         return _linked(
@@ -254,7 +229,7 @@ def _decided(
             listed=listed,
             token_since_s=None if split is None else split.token.first_s,
         ),
-        postings=postings_of(block_keys(features), decision.probability_new, listed=listed),
+        postings=blocks.postings_of(blocks.block_keys(features), decision.probability_new, listed=listed),
         lookalike=lookalike,
         split_from=None if split is None else split.number,
         left=None if split is None else split.visitor.without_token(split.token),
@@ -262,7 +237,7 @@ def _decided(
             features=features,
             new_devices=_new_devices(statistics, features, decision),
             returned=1.0 - decision.probability_new if decision.distinct else None,
-            parted=0.0 if split is None else share_parted(statistics, split.token),
+            parted=0.0 if split is None else claims.share_parted(statistics, split.token),
         ),
     )
 
@@ -285,16 +260,14 @@ def _is_enough(decision: LinkDecision, refuted: _Refuted) -> bool:
 
 
 def likeliest_visitor(
-    index: Index, statistics: Statistics, features: Features, now_ms: int, split: Split | None = None
+    index: blocks.Index, statistics: Statistics, features: Features, now_ms: int, split: claims.Split | None = None
 ) -> Found:
-    """Return the link decision on a report by device and network context alone, whether it is linked or not. Reads as
-    `match_visitor` does.
-    """
+    """Return the link decision by device and network context alone, linked or not. Reads as `match_visitor` does."""
     sole = None if split else _sole_sender(index, statistics, features, now_ms)
     return sole or _likeliest(index, statistics, features, now_ms, split)
 
 
-def _sole_sender(index: Index, statistics: Statistics, features: Features, now_ms: int) -> Found | None:
+def _sole_sender(index: blocks.Index, statistics: Statistics, features: Features, now_ms: int) -> Found | None:
     """Decide on the only visitor who ever sent this very report, if its own network proves that it is that visitor. No
     other could come close then, so that two blocks and one record are enough for most returns.
     """
@@ -314,19 +287,23 @@ def _sole_sender(index: Index, statistics: Statistics, features: Features, now_m
     return Found(decision, candidates) if proven_by_network(decision) else None
 
 
-def _likeliest(index: Index, statistics: Statistics, features: Features, now_ms: int, split: Split | None) -> Found:
+def _likeliest(
+    index: blocks.Index, statistics: Statistics, features: Features, now_ms: int, split: claims.Split | None
+) -> Found:
     """Decide on all visitors that are near this report in any block, and on the visitor of a token on probation."""
-    read = read_blocks(index, features)
-    numbers = likely_numbers(read, parameters.RECORDS_READ - 1)
-    for number in index.block(token_key(features.token)).numbers[:1] if features.token else ():
+    read = blocks.read_blocks(index, features)
+    numbers = blocks.likely_numbers(read, parameters.RECORDS_READ - 1)
+    for number in index.block(blocks.token_key(features.token)).numbers[:1] if features.token else ():
         if number not in numbers:
             numbers.append(number)
-    candidates = read_records(index, numbers)
+    candidates = blocks.read_records(index, numbers)
     if split is not None:
         former = split.visitor.disowning((split.token,))
         candidates = [(number, former if number == split.number else visitor) for number, visitor in candidates]
-    exact_numbers = read.get(blocks.EXACT, EMPTY_BLOCK).numbers
-    return Found(decide(features, now_ms, device_counts(read), candidates, exact_numbers, statistics), candidates)
+    exact_numbers = read.get(blocks.EXACT, blocks.EMPTY_BLOCK).numbers
+    return Found(
+        decide(features, now_ms, blocks.device_counts(read), candidates, exact_numbers, statistics), candidates
+    )
 
 
 def _new_devices(statistics: Statistics, features: Features, decision: LinkDecision) -> float:
@@ -369,7 +346,7 @@ def _linked(  # noqa: PLR0913  what decided, and what is known of it
         proven=proven,
         returned_at_s=now_ms // 1000 if proven or proven_by_network(decision) else 0,
     )
-    postings: tuple[tuple[BlockKey, float], ...] = ()
+    postings: tuple[tuple[blocks.BlockKey, float], ...] = ()
     changed: Visitor | None = None
     private = not features.token and not features.native and bool(visitor.tokens)
     unchanged = flooding and not proven_by_network(decision)
@@ -383,8 +360,8 @@ def _linked(  # noqa: PLR0913  what decided, and what is known of it
         if own is not None:
             visitor, update = _without_strangers(features, now_ms // 1000, visitor, own, update)
         after = visitor.updated(features, now_ms, proven=_is_proven(features, visitor, decision))
-        if differs(after, before):
-            postings = postings_of(keys_to_add(features, before, after), 1.0, listed=after.listed)
+        if blocks.differs(after, before):
+            postings = blocks.postings_of(blocks.keys_to_add(features, before, after), 1.0, listed=after.listed)
             changed = after
     else:
         # The report is remembered, so that the same report gets the same answer; its second visit then counts in full.
@@ -392,15 +369,15 @@ def _linked(  # noqa: PLR0913  what decided, and what is known of it
         after = visitor.counted(features, now_ms, remembered=not private)
         added = [] if private or features.exact in visitor.exact_hashes else [blocks.exact_key(features.exact)]
         if features.token and visitor.token(features.token) is None:
-            added.append(token_key(features.token))
+            added.append(blocks.token_key(features.token))
         if added:
-            postings = postings_of(added, 1.0, listed=visitor.listed)
+            postings = blocks.postings_of(added, 1.0, listed=visitor.listed)
             changed = after
     if changed is None and gap_s > _COUNTED_AFTER_S and not unchanged:
         changed = after
     return Recognition(
         number=decision.number,
-        confidence=bounded(decision.confidence, features, record, now_ms // 1000, token, copied=may_be_copied),
+        confidence=claims.bounded(decision.confidence, features, record, now_ms // 1000, token, copied=may_be_copied),
         probability=decision.probability,
         token_conflict=token_conflict,
         outcome=decision.outcome,

@@ -12,14 +12,12 @@ window's, or its storage was cleared.
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
+from svc.identify.matching.features import Features
 from svc.identify.matching.parameters import PROBATION_DAYS, SILENT_DAYS
-
-if TYPE_CHECKING:
-    from svc.identify.matching.features import Features
 
 TOKENS: Final = 12
 """Tokens kept of a visitor."""
@@ -105,9 +103,7 @@ class Token(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def has_no_proof(self) -> bool:
-        """Whether nothing ever proves that a report with it is its browser's: rival keys claimed it, or its key was
-        revoked.
-        """
+        """Whether no report with it is ever proven: rival keys claimed it, or its key was revoked."""
         return self.is_disputed and self.key_probation is not None
 
     @property
@@ -121,9 +117,7 @@ class Token(msgspec.Struct, frozen=True, gc=False):
         return self.came_back and self.probation < RENEWED
 
     def needs_key(self, now_s: int) -> bool:
-        """Return whether its browser has signed reports for so long that a report without a signature is from another
-        browser.
-        """
+        """Return whether its browser has signed for so long that a report without a signature is another's."""
         return self.has_joined_key and now_s - self.key_s >= KEY_NEEDED_AFTER_S
 
 
@@ -243,9 +237,7 @@ def without_strangers(tokens: tuple[Token, ...], strangers: tuple[Token, ...]) -
 
 
 def older_beside(token: Token, tokens: tuple[Token, ...]) -> Token | None:
-    """Return the visitor's own token of the same origin that is older than this one and was seen last; `None` if there
-    is none.
-    """
+    """Return the visitor's own older token of the same origin that was seen last; `None` if there is none."""
     if len(tokens) == 1 or token.probation == RENEWED:
         return None
     older = [other for other in tokens[_index(token, tokens) + 1 :] if other.origin == token.origin and other.is_own]
@@ -274,9 +266,7 @@ def _worth(token: Token, tokens: tuple[Token, ...]) -> tuple[bool | int, ...]:
 
 
 def replaced(tokens: tuple[Token, ...], token: Token) -> tuple[Token, ...]:
-    """Return the tokens with `token` in place of the one with the same hash, or added as the newest; at most `TOKENS`
-    are kept.
-    """
+    """Return the tokens, this one in the place of that of its hash, or as the newest; `TOKENS` at most are kept."""
     for index, known in enumerate(tokens):
         if known.hash == token.hash:
             return (*tokens[:index], token, *tokens[index + 1 :])
@@ -305,9 +295,7 @@ def told_apart(after: tuple[Token, ...], before: tuple[Token, ...]) -> bool:
 
 
 def pack(tokens: tuple[Token, ...]) -> bytes:
-    """Return the tokens as little-endian bytes: 22 for each token, then 12 for each that has a key, then 8 for each
-    whose key is on probation.
-    """
+    """Return 22 little-endian bytes a token, then 12 for each with a key, then 8 for each key on probation."""
     rows: list[bytes] = []
     keys: list[bytes] = []
     waiting: list[bytes] = []
@@ -331,9 +319,7 @@ def pack(tokens: tuple[Token, ...]) -> bytes:
 
 
 def unpack(raw: bytes, at: int, count: int) -> tuple[tuple[Token, ...], int]:
-    """Read `count` tokens from the bytes of `pack`, which begin at offset `at`; return them and the offset
-    after them.
-    """
+    """Read `count` tokens from the bytes of `pack` at offset `at`; return them and the offset after them."""
     tokens: list[Token] = []
     keys_at = at + count * LENGTH
     waiting: list[int] = []

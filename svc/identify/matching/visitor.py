@@ -7,27 +7,16 @@ everything in it is hashed, and every list in it is short.
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
+from svc.identify.matching import parameters
 from svc.identify.matching import tokens as of_tokens
-from svc.identify.matching.parameters import (
-    ATTRIBUTE_COUNT,
-    JOINED_DAYS,
-    OPEN_DAYS,
-    PROBATION_DAYS,
-    RATE_DAYS,
-    REPLACED_BELOW,
-    SILENT_DAYS,
-)
+from svc.identify.matching.features import Features
 from svc.identify.matching.tokens import DAY_S, DEVICE, STRANGERS, Token
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from svc.identify.matching.features import Features
 
 FORMAT: Final = 6
 """First byte of a packed record. Formats 4 and 5 had no activity, and 1 to 3 other tokens, in 1 without probation."""
@@ -41,7 +30,7 @@ NOWHERE: Final = (0, 0)
 """In the list of networks: a visit from an address that tells nothing of where the device is."""
 _Item = TypeVar("_Item")
 _MAX_VISITS: Final = 0xFFFF
-_FIXED: Final = struct.Struct(f"<B20sIIIIHHHHIBQQ{ATTRIBUTE_COUNT}I4B")
+_FIXED: Final = struct.Struct(f"<B20sIIIIHHHHIBQQ{parameters.ATTRIBUTE_COUNT}I4B")
 _FORMER: Final = struct.Struct("<BI")
 
 VARIES: Final = 1
@@ -118,9 +107,7 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def home_address(self) -> int:
-        """The address that every proven visit came from, on two days or more; 0 where there were several addresses, or
-        one day alone.
-        """
+        """The address that every proven visit came from, on two days at least; 0 where there is none."""
         known = self.addresses[0] if len(set(self.addresses)) == 1 else 0
         return known if known != VARIES and self.last_seen_s // DAY_S > self.first_seen_s // DAY_S else 0
 
@@ -138,13 +125,15 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
         certainty that it is gone: visits come by chance, at a rate estimated from this visitor's (Poisson and gamma).
         """
         silent_s = max(now_s - max(last_s, since_s), 0)
-        known_s = max(since_s - self.first_seen_s, 0) + RATE_DAYS * DAY_S
+        known_s = max(since_s - self.first_seen_s, 0) + parameters.RATE_DAYS * DAY_S
         return (known_s / (known_s + silent_s)) ** self.visits
 
     def is_gone(self, last_s: int, since_s: int, now_s: int) -> bool:
         """Return whether it has been silent too long to be in use, compared with how often this visitor comes."""
         days = (now_s - max(last_s, since_s)) // DAY_S
-        return days >= OPEN_DAYS or (days >= SILENT_DAYS and self.alive(last_s, since_s, now_s) < REPLACED_BELOW)
+        return days >= parameters.OPEN_DAYS or (
+            days >= parameters.SILENT_DAYS and self.alive(last_s, since_s, now_s) < parameters.REPLACED_BELOW
+        )
 
     def has_replaced(self, token: Token, now_s: int) -> bool:
         """Return whether this token has replaced the older one of the same origin."""
@@ -176,7 +165,7 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
                 alive = apart * self.alive(older.last_s, token.first_s, now_s)
             if token.came_back:
                 continue
-            if now_s - token.last_s < OPEN_DAYS * DAY_S:
+            if now_s - token.last_s < parameters.OPEN_DAYS * DAY_S:
                 expected = max(expected, alive)
             else:
                 closed += 1
@@ -242,8 +231,8 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
         if proven:
             address = features.address if address in (0, features.address) else VARIES
         known[network] = address
-        return Visitor(
-            visitor_id=self.visitor_id,
+        return msgspec.structs.replace(
+            self,
             family=features.family,
             collector=features.collector,
             values=values,
@@ -251,19 +240,15 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
             os_release=features.os_release or self.os_release,
             font_sketch=features.font_sketch or self.font_sketch,
             rest_sketch=features.rest_sketch or self.rest_sketch,
-            first_seen_s=self.first_seen_s,
             last_seen_s=max(self.last_seen_s, now_ms // 1000),
             visits=min(self.visits + 1, _MAX_VISITS),
             visits_without_token=min(self.visits_without_token + features.came_without_token, _MAX_VISITS),
-            parent=self.parent,
-            parent_probability=self.parent_probability,
             former=former,
             networks=networks,
             addresses=tuple(known[each] for each in networks),
             tokens=self._tokens_after(features, now_ms // 1000, at_proven_address=proven),
             exact_hashes=_first(features.exact, self.exact_hashes, EXACT_HASHES),
             listed=self.listed or now_ms // 1000 // DAY_S > self.first_seen_s // DAY_S,
-            activity=self.activity,
         )
 
     def _tokens_after(self, features: Features, now_s: int, *, at_proven_address: bool) -> tuple[Token, ...]:
@@ -281,7 +266,13 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
             return tokens
         if token is None:
             beside = any(other.origin == features.origin for other in tokens)
-            days = 0 if known_device else JOINED_DAYS if at_proven_address and beside else PROBATION_DAYS
+            days = (
+                0
+                if known_device
+                else parameters.JOINED_DAYS
+                if at_proven_address and beside
+                else parameters.PROBATION_DAYS
+            )
             return of_tokens.replaced(tokens, of_tokens.joining(features, now_s, days))
         at_home = self.has_near_network(features.near_network)
         home = self.home_address if features.key and not token.key else 0
@@ -328,9 +319,7 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
 
     @staticmethod
     def unpack(raw: bytes) -> Visitor:
-        """Return the record in these bytes, of this format or an earlier one. Raises `ValueError` when they are of
-        another.
-        """
+        """Return the record in bytes of this format or an earlier one. Raises `ValueError` for others."""
         listed = _FORMATS.get(raw[0]) if raw else None
         if listed is None:
             raise ValueError(f"not a visitor record of format {FORMAT}: first byte {raw[:1]!r}")

@@ -74,22 +74,16 @@ class Ranges(Protocol):
     """A look-up of addresses; a few microseconds, never a network call. `None` where no source knows anything."""
 
     def find(self, address: Address, /) -> Known | None:
-        """Return what the sources say about this address; `None` if nothing. Raises `ValueError`, `OSError` or
-        `LookupError` if a source cannot be read.
-        """
+        """Return what the sources say of this address, or `None`. Raises `ValueError`, `OSError`, `LookupError`."""
         ...
 
     def publishes(self, operator: str, /) -> bool:
-        """Return whether some source has the addresses of this operator's crawlers, so that one from elsewhere is
-        spoofed.
-        """
+        """Return whether a source has the addresses of this operator's crawlers: others are spoofed."""
         ...
 
 
 def read_network(ip: str, ranges: Ranges | None) -> Network:
-    """Return the network facts of an address, or the state `unavailable` with the reason (decisions 3.4).
-    Never raises.
-    """
+    """Return the facts of an address, or `unavailable` with the reason (decisions 3.4). Never raises."""
     if ranges is None:
         return _NO_DATA
     address = read_address(ip)
@@ -188,9 +182,7 @@ def kind_of_network(name: str) -> Literal["hosting", "vpn"] | None:
 
 @lru_cache(maxsize=CACHED_NAMES)
 def connects_people(name: str) -> bool:
-    """Return whether the name of a network (AS) is that of an access network: of a telephone company, a school, a
-    hotel.
-    """
+    """Return whether the name of a network (AS) is one of access: a telephone company, a school, a hotel."""
     return _ACCESS_WORD.search(_words(name)) is not None
 
 

@@ -12,7 +12,6 @@ when it has changed, at once and whole; one that cannot be used leaves what was 
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import re
@@ -27,6 +26,7 @@ from typing import NamedTuple
 from svc.identify.network.facts import Range
 from svc.identify.network_data import NetworkFileError
 from svc.identify.network_data.lists import MAX_BYTES, AddressSet, Database, read_as_numbers, read_list, read_servers
+from svc.kernel.store.files.durable_files import Lock
 from svc.kernel.values.errors import OperatorError, cause, explained
 from svc.kernel.values.text_files import decode_text
 
@@ -233,22 +233,19 @@ def locked_folder(folder: Path) -> Generator[None]:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        lock = Lock(os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600))
     except OSError as error:
         raise FolderError(explained("cannot write to", folder, error)) from error
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not lock.acquire():
+            raise FolderError(f"another command is changing {folder}; wait until it has ended")
         yield
-    except BlockingIOError as error:
-        raise FolderError(f"another command is changing {folder}; wait until it has ended") from error
     finally:
-        os.close(descriptor)
+        lock.close()
 
 
 def read_checksums(content: bytes) -> dict[str, str]:
-    """Return the SHA-256 in hexadecimal by file name, from a file that `sha256sum` wrote. Raises `ValueError` at the
-    first line of another form.
-    """
+    """Return SHA-256 in hexadecimal by file name, as `sha256sum` writes them. Raises `ValueError` for others."""
     if len(content) > MAX_CHECKSUMS_BYTES:
         raise ValueError(f"is larger than {MAX_CHECKSUMS_BYTES:,} bytes")
     checksums: dict[str, str] = {}
@@ -261,9 +258,7 @@ def read_checksums(content: bytes) -> dict[str, str]:
 
 
 def kept_files(folder: Path) -> dict[str, str]:
-    """Return a dict of name -> SHA-256 of the files that commands put there. Raises `FolderError` if that cannot be
-    read.
-    """
+    """Return name -> SHA-256 of the files that commands put there. Raises `FolderError` if it cannot be read."""
     try:
         return read_checksums((folder / CHECKSUMS_FILE).read_bytes())
     except FileNotFoundError:

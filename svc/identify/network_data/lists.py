@@ -101,9 +101,7 @@ def read_servers(content: bytes) -> tuple[AddressSet, array[int]]:
 
 
 def crowded_networks(servers: Iterable[Iterable[int]], at_least: int) -> frozenset[int]:
-    """Return the /24 networks, as their first 24 bits, that hold at least `at_least` of the addresses in all lists
-    together. An address in two lists counts once.
-    """
+    """Return the first 24 bits of the /24 networks with `at_least` different addresses in all lists together."""
     counts = Counter(address >> 8 for address in set[int]().union(*servers))
     return frozenset(network for network, count in counts.items() if count >= at_least)
 
@@ -274,9 +272,7 @@ class Database:
         self.kind = " and ".join(kind for kind, has in (("country", has_country), ("asn", has_system)) if has)
 
     def find(self, address: Address) -> tuple[Country | None, AutonomousSystem | None]:
-        """Return country and network of an address, `None` for each that the database does not have. Raises
-        `LookupError` if the file is corrupt.
-        """
+        """Return country and network of an address, each `None` if unknown. Raises `LookupError` if it is corrupt."""
         if address.version == 6 and not self._knows_ipv6:
             return None, None
         try:

@@ -60,9 +60,7 @@ def addresses(source: Source, parts: Sequence[bytes]) -> bytes:
 
 
 def tor_nodes(source: Source, parts: Sequence[bytes]) -> bytes:
-    """Return the addresses of CSV with a header, `fingerprint, ipaddr, port`. Raises `ValueError` for
-    another header.
-    """
+    """Return the addresses of CSV with the header `fingerprint, ipaddr, port`. Raises `ValueError` for another."""
     rows = [[cell.strip() for cell in line.split(",")] for line in _lines(parts)]
     if not rows or rows[0][:2] != ["fingerprint", "ipaddr"]:
         raise ValueError("does not begin with the header `fingerprint, ipaddr, port`")
@@ -76,9 +74,7 @@ def proxy_networks(source: Source, parts: Sequence[bytes]) -> bytes:
 
 
 def hosting_networks(source: Source, parts: Sequence[bytes]) -> bytes:
-    """Return a CSV of `ASN,Entity` with a header, without the networks of access providers: the list is made against
-    abuse.
-    """
+    """Return CSV of `ASN,Entity` with a header, without access providers: the list is made against abuse."""
     lines = _lines(parts)
     if not lines or not lines[0].upper().startswith("ASN,"):
         raise ValueError("does not begin with the header `ASN,Entity`")
@@ -105,9 +101,7 @@ class _Prefixes(msgspec.Struct):
 
 
 def prefixes(source: Source, parts: Sequence[bytes]) -> bytes:
-    """Join JSON documents of the form `{"prefixes": [{"ipv4Prefix": "192.0.2.0/24"}, {"ipv6Prefix": ...}]}` into one
-    list.
-    """
+    """Join documents such as `{"prefixes": [{"ipv4Prefix": "192.0.2.0/24"}, {"ipv6Prefix": ...}]}` into one list."""
     try:
         found = [prefix for part in parts for prefix in msgspec.json.decode(part, type=_Prefixes).prefixes]
     except msgspec.DecodeError as error:

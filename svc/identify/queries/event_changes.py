@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from svc.identify.events.changes import CHANGE_KINDS, ChangeKind
+from svc.identify.events.listing import CHANGE_KINDS, ChangeKind
 from svc.identify.index.queries import Scope
 from svc.identify.tables import EVENT_CHANGES, FEED_CLOSED
 from svc.kernel.store.schema.codec import CorruptionError

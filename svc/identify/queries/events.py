@@ -34,9 +34,7 @@ from svc.kernel.values.ids import made_at_ms
 
 
 def event(snapshot: Snapshot, number: int, request_id: UUID) -> Event | None:
-    """Return an event of the organization in any environment, however old, if retention has not deleted it; else
-    `None`.
-    """
+    """Return an event of any environment, however old; `None` if there is none, or retention deleted it."""
     return snapshot.get(EVENTS, number, request_id.bytes)
 
 
@@ -51,9 +49,7 @@ def deferred_report(snapshot: Snapshot, number: int, request_id: UUID) -> Deferr
 
 
 def weights_snapshot(snapshot: Snapshot, digest: bytes) -> dict[str, int]:
-    """Return the weights by signal that have this digest, which a document names. They are kept as long as a document
-    names them.
-    """
+    """Return the weights by signal with this digest, kept as long as a document names them."""
     kept = snapshot.get(WEIGHTS_SNAPSHOTS, digest)
     assert kept is not None, f"the weights {digest.hex()} are not kept"
     return kept.weights
@@ -91,9 +87,7 @@ def listed_row(found: EventMatch | UnreadableEvent) -> EventBody | UnreadableEve
 
 
 def put_event(transaction: Transaction, number: int, request_id: UUID, event: Event) -> None:
-    """Write a new event of the organization (by its number in the store), with its place in the feed; index it, and
-    count it.
-    """
+    """Write a new event of the organization (its number) with its place in the feed; index and count it."""
     event = _placed(transaction, number, event)
     transaction.put(EVENTS, (number, request_id.bytes), event)
     event_index.add(transaction, number, request_id.bytes, event)
@@ -101,9 +95,7 @@ def put_event(transaction: Transaction, number: int, request_id: UUID, event: Ev
 
 
 def _placed(transaction: Transaction, number: int, event: Event) -> Event:
-    """A new event with its place in the feed (`features/feed/jobs.py`). The job depends on that place, and not on
-    how far the feed is closed.
-    """
+    """Return a new event with its place in the feed: the job depends on that, not on how far the feed is closed."""
     arrival_ms = event.occurred_at_ms
 
     def late(closed_to_ms: int | None) -> int | None:
@@ -116,9 +108,7 @@ def _placed(transaction: Transaction, number: int, event: Event) -> Event:
 def rewrite_event(
     transaction: Transaction, number: int, request_id: UUID, before: Event, after: Event, now_ms: int
 ) -> None:
-    """Replace a stored event, index it by its new values, and note that it was changed now (Unix ms); the hour counters
-    stay as they are.
-    """
+    """Replace a stored event, index it anew and note the change now (Unix ms); hour counters stay as they are."""
     event_index.unindex(transaction, number, [(request_id.bytes, before)])
     transaction.put(EVENTS, (number, request_id.bytes), after)
     event_index.add(transaction, number, request_id.bytes, after)
@@ -214,18 +204,14 @@ def newest(
 
 
 class EventScan:
-    """The events that a listing asks for, of some environments together, newest first. One of these is for a whole
-    read, which goes through it in slices.
-    """
+    """The events that a listing asks for, of some environments, newest first, for all slices of one read."""
 
     def __init__(self, number: int, environments: Sequence[Environment], listing: Listing) -> None:
         self._number, self._environments, self._listing = number, environments, listing
         self._looks = Looks[Resume, EventPosition](lambda place: Resume(place.position))
 
     def positions(self, snapshot: Snapshot, resume: Resume, count: int) -> Rows[Resume, EventPosition]:
-        """Yield `count` positions, each with where to go on behind it; `None` = some keys were looked at without
-        finding one. Fewer only at the end.
-        """
+        """Yield `count` positions, each with where to go on; `None` = nothing found so far. Fewer only at the end."""
         number, listing = self._number, self._listing
         scopes = [Scope(number, ENVIRONMENTS.index(environment)) for environment in self._environments]
         asked, oldest = wanted(listing.filters), (max(listing.from_ms, 0), bytes(16))
@@ -280,9 +266,7 @@ def scan_action_counts(
     actions: Sequence[str],
     from_ms: int,
 ) -> Iterator[tuple[Resume, dict[str, int]]]:
-    """Yield how many events have each of these actions, in parts as `scan_counts` does. The index is read once for all
-    of them.
-    """
+    """Yield how many events have each action, in parts as `scan_counts`; the index is read once for all."""
     scope = Scope(number, ENVIRONMENTS.index(environment))
     asked = {digest_of("action", action): action for action in actions}
     oldest = Position(max(from_ms, 0), bytes(16))
@@ -331,9 +315,7 @@ def _row(snapshot: Snapshot, place: EventPosition, filters: Filters) -> EventMat
 def read_each(
     snapshot: Snapshot, wanted: Sequence[EventPosition], filters: Filters = EVERYTHING
 ) -> Iterator[EventMatch | None]:
-    """Yield the event at each of these positions; `None` for one that is gone, cannot be read, or does not fit the
-    filters.
-    """
+    """Yield the event at each position; `None` for one that is gone, unreadable, or does not fit the filters."""
     for place in wanted:
         yield read_one(snapshot, place, filters)
 

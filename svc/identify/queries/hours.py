@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import reduce
 from itertools import islice
 
-from svc.identify.events.hour_counts import NOTHING, HourCounts, hour_of
+from svc.identify.events.hour_counts import NOTHING, HourCounts
 from svc.identify.records import Event
 from svc.identify.tables import HOURS
 from svc.kernel.store.snapshot import Snapshot, Transaction
@@ -46,7 +46,7 @@ def _from_hour(
 
 def hour_key(number: int, event: Event) -> HourKey:
     """Return the key of the row whose counters include an event."""
-    return number, ENVIRONMENTS.index(event.environment), hour_of(event)
+    return number, ENVIRONMENTS.index(event.environment), event.occurred_at_ms // HOUR_MS
 
 
 def count(transaction: Transaction, number: int, event: Event) -> None:

@@ -24,16 +24,12 @@ PRODUCTION, OTHERS = range(2)
 
 
 def scope_of(environment: Environment) -> int:
-    """Return the scope whose statistics an identification in this environment uses and updates: `PRODUCTION` or
-    `OTHERS`.
-    """
+    """Return the scope of the statistics of this environment: `PRODUCTION` or `OTHERS`."""
     return PRODUCTION if environment == "production" else OTHERS
 
 
 def load_statistics(snapshot: Snapshot, organization: int, scope: int) -> Statistics:
-    """Return the statistics of a scope with no class loaded. A scope without a row of its own starts from
-    production's.
-    """
+    """Return the statistics of a scope, no class loaded. Without a row it starts from production's."""
     own = snapshot.get(STATISTICS, organization, scope, SHARED)
     if own is not None or scope == PRODUCTION:
         return Statistics(own)
@@ -41,9 +37,7 @@ def load_statistics(snapshot: Snapshot, organization: int, scope: int) -> Statis
 
 
 def class_row(snapshot: Snapshot, organization: int, scope: int, family: int, known: Statistics) -> bytes | None:
-    """Return the row of a class of devices: that of `scope` if its statistics, `known`, have one of their own, else
-    that of production; `None` if neither exists.
-    """
+    """Return the row of a class: of `scope` if its statistics, `known`, have it, else of production, or `None`."""
     if not known.has_own(family):
         if scope == PRODUCTION or not load_statistics(snapshot, organization, PRODUCTION).has_own(family):
             return None
@@ -75,9 +69,7 @@ def store_statistics(
 
 
 def delete_corrupt(transaction: Transaction, organization: int) -> int:
-    """Delete the rows of an organization that cannot be read or decoded, and return their number. What they held is
-    learned again.
-    """
+    """Delete an organization's unreadable rows and return their number; what they held is learned again."""
     stem = STATISTICS.key.prefix(organization)
     corrupt: list[tuple[Any, ...]] = []
     for key, value in takewhile(lambda row: row[0].startswith(stem), transaction.unchecked(STATISTICS, stem)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from operator import attrgetter
 from typing import Any, Final, NamedTuple, cast
@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple, cast
 from svc.identify.history.activity import AddressActivity, VisitorActivity
 from svc.identify.history.evidence import address_id
 from svc.identify.matching import Visitor
+from svc.identify.model import EventSignal, Observation
 from svc.identify.records import Event
 from svc.identify.tables import ACCOUNTS, ADDRESSES, RECOUNTS, VISITORS
 from svc.identify.velocity.counts import (
@@ -34,9 +35,7 @@ from svc.kernel.values.fields import Environment
 
 
 class EventSubjects(NamedTuple):
-    """The subjects (visitor, account, address, ...) that take part in an event, by the ids under which velocity rows
-    know them.
-    """
+    """The subjects that take part in an event, by the ids under which velocity rows know them."""
 
     organization: int
     environment: Environment
@@ -65,9 +64,7 @@ _OTHERS_OF: Final[dict[Subject, Callable[[EventSubjects], tuple[int | None, ...]
 
 
 def event_subjects(number: int, request_id: bytes, event: Event, visitor: int | None) -> EventSubjects:
-    """Return the subjects of an event of the organization with this number. `request_id`: 16 bytes; `visitor`: the
-    number of its visitor.
-    """
+    """Return the subjects of an event. `number`: the organization's; `visitor`: that of its visitor."""
     account = None if event.account_id is None else account_digest(number, event.account_id)
     return EventSubjects(
         number,
@@ -100,9 +97,7 @@ class StoredRow(NamedTuple):
 
 
 def read_row(snapshot: Snapshot, who: EventSubjects, subject: Subject, now_s: int) -> VelocityRow:
-    """Return the velocity of a subject of an event, without entries older than the longest window; an empty row if none
-    is stored.
-    """
+    """Return the velocity of an event's subject, without what left the longest window; empty if none is stored."""
     subject_id = who.id_of(subject)
     assert subject_id is not None
     return row_of(snapshot, who.organization, kind_of(who.environment), subject, subject_id, now_s)
@@ -170,12 +165,12 @@ def is_counted(snapshot: Snapshot, number: int, request_id: bytes, event: Event)
     if event.velocity is not None:
         return event.velocity.is_counted
     recount = snapshot.get(RECOUNTS, number)
-    return recount is not None and request_id >= recount.counted_from and not is_replayed(event)
+    return recount is not None and request_id >= recount.counted_from and not is_replay(event.verdict.signals or ())
 
 
-def is_replayed(event: Event) -> bool:
-    """Return whether a stored event fired `replayed`: it moves no count (decisions 11.4)."""
-    return any(signal.signal == "replayed" for signal in event.verdict.signals or ())
+def is_replay(fired: Iterable[EventSignal | Observation]) -> bool:
+    """Return whether an event with these signals moves no count, since it fired `replayed` (decisions 11.4)."""
+    return any(each.signal == "replayed" for each in fired)
 
 
 def counted_since(snapshot: Snapshot, number: int) -> int | None:

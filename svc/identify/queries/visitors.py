@@ -54,9 +54,7 @@ def visitors_like(snapshot: Snapshot, number: int, beginning: str, limit: int) -
 
 
 def visitor_id_of(snapshot: Snapshot, number: int, visitor: int | None) -> str | None:
-    """Return the id of the visitor with this number; `None` for `None`, and for a visitor that was erased or is being
-    erased.
-    """
+    """Return the id of the visitor with this number; `None` for `None`, or if it was or is being erased."""
     record = None if visitor is None else snapshot.get(VISITORS, number, visitor)
     if record is None or snapshot.has(ERASURES, number, record.visitor_id.encode()):
         return None
@@ -91,9 +89,7 @@ def sum_of(parts: Iterable[Activity]) -> Activity:
 
 
 def counted_from_ms(record: Visitor | None, since_ms: int) -> int:
-    """Return the earliest time (Unix ms), not before `since_ms`, at which an event of the visitor can have arrived;
-    `since_ms` if it has no record.
-    """
+    """Return the earliest time (Unix ms) from `since_ms` on at which an event of the visitor can have arrived."""
     return since_ms if record is None else max(since_ms, record.first_seen_s * 1000 - CLOCK_MARGIN_MS)
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from svc.identify.scoring.score import Weights
-from svc.identify.scoring.weights import StoredWeights, resolve
+from svc.identify.scoring.score import StoredWeights, Weights, resolve
 from svc.identify.tables import WEIGHTS
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.fields import PLATFORMS, Platform
@@ -21,9 +20,7 @@ class ScopeWeights(NamedTuple):
 
 
 def weights_key(number: int, key_id: str | None, platform: Platform) -> tuple[int, int, str]:
-    """Return the key in `WEIGHTS` of the configuration of an SDK key for a platform, or with `key_id=None` of the
-    organization's own.
-    """
+    """Return the key in `WEIGHTS` for a platform of an SDK key, or with `key_id=None` of the organization."""
     return number, PLATFORMS.index(platform), key_id or ""
 
 
@@ -35,9 +32,7 @@ def stored_weights(snapshot: Snapshot, number: int, key_id: str | None, platform
 
 
 def weights_in_force(snapshot: Snapshot, number: int, key_id: str | None, platform: Platform) -> Weights:
-    """Return the weights that score this platform's reports for an SDK key, or with `key_id=None` for the organization
-    as a whole (decisions 6.2).
-    """
+    """Return the weights in force for an SDK key, or with `key_id=None` for the organization (decisions 6.2)."""
     of_key = None if key_id is None else stored_weights(snapshot, number, key_id, platform)
     of_organization = stored_weights(snapshot, number, None, platform) if of_key is None else None
     return resolve(of_key, of_organization, platform)

@@ -15,45 +15,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from svc.identify.history.days import AddressHistory, VisitorHistory
-from svc.identify.history.evidence import (
-    REPLAY_MEMORY_S,
-    ReportFingerprint,
-    VisitorPlaces,
-    came_from,
-    is_first_day,
-    is_remembered,
-    is_shared_address,
-    may_teach,
-    met,
-    new_place,
-    rare_device,
-    rendered,
-    replay,
-    velocity,
-    visited,
-    with_lookalike,
-    with_shared_address,
-    with_unusual_handshake,
-)
-from svc.identify.history.newcomers import (
-    READ,
-    THIRD,
-    Arrival,
-    alike_key,
-    has_several_devices,
-    new_visitor_burst,
-    renewals,
-    repeated_report,
-)
-from svc.identify.history.origins import (
-    OriginHistory,
-    carries_hints,
-    expects_hints,
-    needs_origin,
-    without_missing_hints,
-)
-from svc.identify.history.origins import visited as visited_origin
+from svc.identify.history import evidence, newcomers, origins
+from svc.identify.history.activity import AddressHistory, VisitorHistory
 from svc.identify.identification import Assessment
 from svc.identify.matching import Index, Recognition, Statistics, StatisticsUpdate
 from svc.identify.matching.blocks import token_key
@@ -76,7 +39,9 @@ def has_unknown_token(index: Index, assessment: Assessment) -> bool:
     return token != 0 and not index.block(token_key(token)).numbers
 
 
-def arrival_of(assessment: Assessment, visitor: int | None, *, is_new: bool, has_new_token: bool) -> Arrival | None:
+def arrival_of(
+    assessment: Assessment, visitor: int | None, *, is_new: bool, has_new_token: bool
+) -> newcomers.Arrival | None:
     """Return what an identification is for its address; `None` where it says nothing: of a visitor that cannot be
     recognized, or at an address that may stand for many. `visitor`: its number.
     """
@@ -85,22 +50,26 @@ def arrival_of(assessment: Assessment, visitor: int | None, *, is_new: bool, has
         return None
     # Phones of one model send one report, but for what the system calls each.
     report = features.exact ^ features.device
-    return Arrival(features.family, report, features.token, visitor, is_new, has_new_token)
+    return newcomers.Arrival(features.family, report, features.token, visitor, is_new, has_new_token)
 
 
 def arrival_signals(
-    index: Index, statistics: Statistics, assessment: Assessment, arrival: Arrival | None, address: VelocityRow
+    index: Index,
+    statistics: Statistics,
+    assessment: Assessment,
+    arrival: newcomers.Arrival | None,
+    address: VelocityRow,
 ) -> tuple[Observation, ...]:
     """Return the signals of an arrival; `address`: the velocity row of its address, this one included."""
     if arrival is None or not arrival.is_new:
         return ()
     found: list[Observation] = []
-    is_third = arrival.has_new_token and renewals(address, arrival) >= THIRD
-    if is_third and not has_several_devices(index, assessment.features):
+    is_third = arrival.has_new_token and newcomers.renewals(address, arrival) >= newcomers.THIRD
+    if is_third and not newcomers.has_several_devices(index, assessment.features):
         found.append(Observation("storage_renewed", "medium", ("new_tokens_of_one_report",)))
     if arrival.is_new_visitor:
         ratio = statistics.new_for_each_known()
-        burst = new_visitor_burst(address, arrival, assessment.history.at_s, ratio)
+        burst = newcomers.new_visitor_burst(address, arrival, assessment.history.at_s, ratio)
         found += () if burst is None else (burst,)
     return tuple(found)
 
@@ -148,22 +117,22 @@ def update_history(
     judged = _judged_by_origin(transaction, assessment)
     observations = list(_with_handshake(judged, assessment, statistics))
     if recognition.lookalike:
-        address = with_lookalike(address, seen)
+        address = evidence.with_lookalike(address, seen)
     lesson: StatisticsUpdate | None = None
     if visitor_number is not None:
         is_new = recognition.number is None
         unseen = _unseen(assessment, statistics, recognition)
-        visitor = visited(visitor, seen)
-        if replayed is None and may_teach(visitor, address):
+        visitor = evidence.visited(visitor, seen)
+        if replayed is None and evidence.may_teach(visitor, address):
             is_first = not visitor.lessons
             lesson = _lesson(assessment, recognition, is_first=is_first)
-            taught = "" if unseen else rendered(features, recognition, seen.at_s)
+            taught = "" if unseen else evidence.rendered(features, recognition, seen.at_s)
             lesson = msgspec.structs.replace(lesson, rendered=taught)
             _remember_origin(transaction, assessment, recognition, is_first=is_first)
             visitor = msgspec.structs.replace(visitor, lessons=visitor.lessons + 1)
             address = msgspec.structs.replace(address, lessons=address.lessons + 1)
-        observations += velocity(visitor)
-        rare = rare_device(statistics, features)
+        observations += evidence.velocity(visitor)
+        rare = evidence.rare_device(statistics, features)
         if rare is not None:
             observations.append(rare)
         observations += unseen
@@ -174,9 +143,11 @@ def update_history(
         observations.append(replayed)
     if seen.timezone_country is not None and replayed is None:
         # Without a number, equal poor reports pass for one visitor: else one person would look like many.
-        address = met(address, features.exact if visitor_number is None else visitor_number, seen.timezone_country)
-    shared = seen.timezone_country is not None and is_shared_address(address)
-    found = with_shared_address(tuple(observations)) if shared else tuple(observations)
+        address = evidence.met(
+            address, features.exact if visitor_number is None else visitor_number, seen.timezone_country
+        )
+    shared = seen.timezone_country is not None and evidence.is_shared_address(address)
+    found = evidence.with_shared_address(tuple(observations)) if shared else tuple(observations)
     is_kept = replayed is None and visitor_number is not None
     return Remembered(found, lesson, visitor if is_kept else None, None if address is address_before else address)
 
@@ -194,10 +165,11 @@ def _origin_key(assessment: Assessment) -> tuple[int, int]:
 def _judged_by_origin(transaction: Transaction, assessment: Assessment) -> tuple[Observation, ...]:
     """Return the report's observations, without missing client hints if the origin's visitors do not send them."""
     observations = assessment.observations
-    if not needs_origin(observations):
+    if not origins.needs_origin(observations):
         return observations
     known = transaction.get(ORIGIN_HISTORY, *_origin_key(assessment))
-    return observations if known is not None and expects_hints(known) else without_missing_hints(observations)
+    is_exception = known is not None and origins.expects_hints(known)
+    return observations if is_exception else origins.without_missing_hints(observations)
 
 
 def _remember_origin(
@@ -205,12 +177,12 @@ def _remember_origin(
 ) -> None:
     """Record whether the origin's visitors send client hints: each returning visitor once a day."""
     submission = assessment.submission
-    carried = carries_hints(assessment.report, submission.facts)
+    carried = origins.carries_hints(assessment.report, submission.facts)
     if carried is None or submission.platform != "web" or not is_first or recognition.outcome != "token":
         return
     key = _origin_key(assessment)
-    before = transaction.get(ORIGIN_HISTORY, *key) or OriginHistory()
-    after = visited_origin(before, carried=carried)
+    before = transaction.get(ORIGIN_HISTORY, *key) or origins.OriginHistory()
+    after = origins.visited(before, carried=carried)
     if after != before:
         transaction.put(ORIGIN_HISTORY, key, after)
 
@@ -221,7 +193,7 @@ def _with_handshake(
     handshake = _handshake(assessment)
     if not handshake or not statistics.is_unusual_handshake(assessment.features, handshake):
         return observations
-    return with_unusual_handshake(observations)
+    return evidence.with_unusual_handshake(observations)
 
 
 def _lesson(assessment: Assessment, recognition: Recognition, *, is_first: bool) -> StatisticsUpdate:
@@ -233,26 +205,26 @@ def _lesson(assessment: Assessment, recognition: Recognition, *, is_first: bool)
 
 
 def _unseen(assessment: Assessment, statistics: Statistics, recognition: Recognition) -> list[Observation]:
-    if assessment.submission.platform != "web" or not is_first_day(recognition, assessment.history.at_s):
+    if assessment.submission.platform != "web" or not evidence.is_first_day(recognition, assessment.history.at_s):
         return []
     unseen = statistics.unseen_renderings(assessment.features)
-    evidence: list[str] = []
+    checks: list[str] = []
     if Attribute.CANVAS in unseen:
-        evidence.append("canvas_never_seen")
+        checks.append("canvas_never_seen")
     if Attribute.AUDIO in unseen:
-        evidence.append("audio_never_seen")
-    return [Observation("unseen_rendering", "medium", tuple(evidence))] if evidence else []
+        checks.append("audio_never_seen")
+    return [Observation("unseen_rendering", "medium", tuple(checks))] if checks else []
 
 
 def _repeated(
     transaction: Transaction, assessment: Assessment, statistics: Statistics, number: int
 ) -> list[Observation]:
     organization, features = assessment.submission.organization, assessment.features
-    block = transaction.get(BLOCKS, organization, alike_key(features))
-    numbers = [other for other in block.numbers if other != number][:READ] if block is not None else []
+    block = transaction.get(BLOCKS, organization, newcomers.alike_key(features))
+    numbers = [other for other in block.numbers if other != number][: newcomers.READ] if block is not None else []
     found = (transaction.get(VISITORS, organization, other) for other in numbers)
     others = [visitor for visitor in found if visitor is not None]
-    return repeated_report(features, assessment.history.at_s, others, statistics)
+    return newcomers.repeated_report(features, assessment.history.at_s, others, statistics)
 
 
 def _places(
@@ -265,12 +237,13 @@ def _places(
     if place is None:
         return []
     key = assessment.submission.organization, number
-    before = VisitorPlaces() if recognition.number is None else transaction.get(VISITOR_PLACES, *key) or VisitorPlaces()
-    after = came_from(before, place) if learns else before
+    known = None if recognition.number is None else transaction.get(VISITOR_PLACES, *key)
+    before = known or evidence.VisitorPlaces()
+    after = evidence.came_from(before, place) if learns else before
     if after is not before:
         transaction.put(VISITOR_PLACES, key, after)
     by_token_alone = recognition.outcome in ("token", "doubted_token") and not recognition.proven
-    found = new_place(before, place) if by_token_alone else None
+    found = evidence.new_place(before, place) if by_token_alone else None
     return [] if found is None else [found]
 
 
@@ -279,15 +252,15 @@ def replay_of(transaction: Transaction, assessment: Assessment) -> Observation |
     organization, seen = assessment.submission.organization, assessment.history
     if seen.replay_key is None:
         return None
-    period = seen.at_s // REPLAY_MEMORY_S
+    period = seen.at_s // evidence.REPLAY_MEMORY_S
     first = transaction.get(REPORT_FINGERPRINTS, organization, period, seen.replay_key.digest)
     if first is None:
         first = transaction.get(REPORT_FINGERPRINTS, organization, max(period - 1, 0), seen.replay_key.digest)
-    if first is None or not is_remembered(first, seen.at_s):
+    if first is None or not evidence.is_remembered(first, seen.at_s):
         transaction.put(
             REPORT_FINGERPRINTS,
             (organization, period, seen.replay_key.digest),
-            ReportFingerprint(seen.at_s, seen.address),
+            evidence.ReportFingerprint(seen.at_s, seen.address),
         )
         return None
-    return replay(first, seen)
+    return evidence.replay(first, seen)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from uuid import UUID
 
-from svc.identify.identification import Duplicate, Submission, may_have_original, sent_alike
-from svc.identify.records import IDEMPOTENCY_MS, Event, Idempotency
+from svc.identify.events.archive import inflate
+from svc.identify.identification import Duplicate, Submission
+from svc.identify.records import IDEMPOTENCY_MS, REPLAYED_MS, Event, Idempotency
 from svc.identify.tables import DOCUMENTS, EVENTS, IDEMPOTENCY
 from svc.kernel.store.snapshot import Transaction
 
@@ -33,15 +36,20 @@ def note_idempotency(transaction: Transaction, submission: Submission) -> None:
 
 
 def _original(transaction: Transaction, submission: Submission, request_id: bytes) -> Event | None:
-    """Return the event of the earlier request if this one gets its response: it came from the same address, or with the
-    same report, as from a phone that changed its network. `None` if it was erased.
+    """Return the event of the earlier request if this one gets its response: it asks for that soon enough, with the
+    same key and from the same origin (decisions 3.2). An idempotency key can be guessed or read, so it must come from
+    the same address besides, or with the same report, as from a phone that changed its network. `None` if it was
+    erased.
     """
-    if not submission.wants_original:
+    event = transaction.get(EVENTS, submission.organization, request_id) if submission.wants_original else None
+    if event is None or abs(submission.at_ms - event.occurred_at_ms) > REPLAYED_MS:
         return None
-    event = transaction.get(EVENTS, submission.organization, request_id)
-    if event is None or not may_have_original(submission, event):
+    if (submission.key_id, submission.origin) != (event.key_id, event.origin):
         return None
     if event.ip_address == submission.facts.ip:
         return event
     document = transaction.get(DOCUMENTS, submission.organization, request_id)
-    return event if document is not None and sent_alike(submission, document) else None
+    with suppress(zlib.error):
+        if document is not None and inflate(document.signals) == submission.signals_json:
+            return event
+    return None

@@ -166,9 +166,7 @@ class Signed(NamedTuple):
 
 
 def note_proof(transaction: Transaction, assessment: Assessment, *, is_replayed: bool) -> Signed:
-    """Record a report's key, and whether its proof holds; return what that shows. One that was sent before is read and
-    not recorded.
-    """
+    """Record a report's key and whether its proof holds, unless it was sent before; return what that shows."""
     features = assessment.features
     if not features.key:
         return Signed(_failed(transaction, assessment, is_replayed=is_replayed))

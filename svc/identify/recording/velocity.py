@@ -6,14 +6,13 @@ address in the row that has its day, too (docs/adr/0216).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from svc.identify.history.activity import AddressActivity, VisitorActivity
-from svc.identify.history.days import AddressHistory, VisitorHistory
+from svc.identify.history.activity import AddressActivity, AddressHistory, VisitorActivity, VisitorHistory
 from svc.identify.history.evidence import DAY_S
 from svc.identify.history.newcomers import Arrival, arrived, without
 from svc.identify.index.digests import digest_of
@@ -123,9 +122,7 @@ def count_event(
 def activity_after(
     assessment: Assessment, lately: VisitorActivity, history: VisitorHistory | None, counted: Counted
 ) -> bytes:
-    """Return the activity of a visitor after an identification, packed. `history`: that of its day, `None` = as it
-    was.
-    """
+    """Return a visitor's activity after an identification, packed. `history`: of its day, `None` = as it was."""
     if history is not None:
         lately = lately._replace(history=history)
     if counted.velocity.is_counted:
@@ -140,9 +137,7 @@ def put_address(
     history: AddressHistory | None,
     counted: Counted,
 ) -> None:
-    """Write what came from an address, if the identification changes it. `history`: that of its day, `None` = as it
-    was.
-    """
+    """Write what came from an address, if anything changed. `history`: that of its day, `None` = as it was."""
     submission, seen = assessment.submission, assessment.history
     if history is None and not counted.velocity.is_counted:
         return
@@ -150,11 +145,6 @@ def put_address(
     if counted.velocity.is_counted:
         after = after.with_row(kind_of(submission.environment), counted.address)
     transaction.put(ADDRESSES, (submission.organization, seen.at_s // LONGEST_S, seen.address), after)
-
-
-def is_replay(observations: Iterable[Observation]) -> bool:
-    """Return whether an event counts nowhere since it fires `replayed` (decisions 11.4)."""
-    return any(observation.signal == "replayed" for observation in observations)
 
 
 def _subjects_of(assessment: Assessment, visitor: int | None) -> EventSubjects:
@@ -236,9 +226,7 @@ def move_event(
 
 
 def count_stored(transaction: Transaction, who: EventSubjects, now_s: int, *, is_verified: bool) -> None:
-    """Add a stored event that no row counts to the rows of its subjects, as they are now, and to the record of its
-    account.
-    """
+    """Add a stored event that no row counts to the rows of its subjects and to the record of its account."""
     now_s = min(max(now_s, who.at_s), who.at_s + LONGEST_S)
     for subject in SUBJECTS:
         if who.id_of(subject) is not None:

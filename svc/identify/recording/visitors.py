@@ -1,15 +1,17 @@
 """The visitors and blocks of an organization in one transaction: what matching reads of them, and what it changes.
 
-What may live here: rows of matching. Whose report it is decides `svc.identify.matching`.
+What may live here: rows of matching, and the numbers that a worker has taken in advance for new visitors
+(docs/adr/0056). Whose report it is decides `svc.identify.matching`.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections import OrderedDict, deque
+from collections.abc import Iterable
+from typing import Final, NamedTuple
 
 import msgspec
 
-from svc.identify.history.visitor_numbers import ANY_NUMBER, NextNumber
 from svc.identify.matching import EMPTY_BLOCK, Block, BlockKey, Recognition, Visitor
 from svc.identify.tables import (
     BLOCKS,
@@ -36,9 +38,7 @@ def report_bytes(snapshot: Snapshot, number: int, request_id: bytes) -> int:
 
 
 def counted(snapshot: Snapshot, number: int) -> Holding:
-    """Return what an organization holds, by reading every row; the counts of the day are zero, and keys are not
-    counted.
-    """
+    """Return what an organization holds, by reading all rows; the counts of the day are 0, and keys left out."""
     found = Holding()
     for table in REPORTS:
         for key in snapshot.scan_keys_reverse(table, (number,), (number + 1,)):
@@ -58,6 +58,76 @@ class Applied(NamedTuple):
     """Its record after the identification, but for its activity; `None` likewise."""
     is_changed: bool = False
     """Whether the record differs from what is stored."""
+
+
+TAKEN_AT_ONCE: Final = 32
+"""Numbers that a worker takes with one first visit, where there are others."""
+MAX_HELD: Final = 65_536
+"""Numbers in hand, of all organizations together: about 5 MB."""
+
+
+class NextNumber(NamedTuple):
+    """The number that one identification may give to a new visitor."""
+
+    number: int | None = None
+    """A number held for this identification alone; `None` = it takes the organization's next one."""
+    at_once: int = 1
+    """How many it then takes: the first for itself, the others for later ones."""
+
+
+ANY_NUMBER: Final = NextNumber()
+"""The next one of the organization, and no other with it."""
+
+
+class VisitorNumbers:
+    """The numbers in the hands of one worker. A number is in hand only once the transaction that took it is committed;
+    those that are lost, by a crash or for want of capacity here, are given to nobody.
+    """
+
+    def __init__(self, at_once: int = 1, most: int = MAX_HELD) -> None:
+        """Take `at_once` numbers together: 1 for a worker that is alone, which then never holds an unused one."""
+        self._at_once = at_once
+        self._most = most
+        self._held: OrderedDict[int, deque[int]] = OrderedDict()
+        """By organization, the least recently used first; none is empty."""
+        self._count = 0
+
+    def hand_out(self, organizations: Iterable[int]) -> list[NextNumber]:
+        """Return a visitor number for each identification, in order. `organizations`: the number of the organization of
+        each. A number that is not given back is never used.
+        """
+        return [NextNumber(self._pop(organization), self._at_once) for organization in organizations]
+
+    def give_back(self, organization: int, handed: NextNumber, used: int | None) -> None:
+        """Give back a number that was not used, after the commit. `used`: the number of the new visitor, `None` if
+        there was none. Do not call this after a failed commit, which may still be on disk.
+        """
+        if handed.number is None:
+            if used is not None:
+                self._keep(organization, range(used + 1, used + handed.at_once))
+        elif used is None:
+            self._keep(organization, (handed.number,))
+
+    def _pop(self, organization: int) -> int | None:
+        held = self._held.get(organization)
+        if held is None:
+            return None
+        self._count -= 1
+        number = held.popleft()
+        if not held:
+            del self._held[organization]
+        return number
+
+    def _keep(self, organization: int, numbers: Iterable[int]) -> None:
+        held = self._held.pop(organization, deque[int]())
+        before = len(held)
+        held.extend(numbers)
+        if held:
+            self._held[organization] = held
+        self._count += len(held) - before
+        while self._count > self._most:
+            _, lost = self._held.popitem(last=False)
+            self._count -= len(lost)
 
 
 class VisitorTables:

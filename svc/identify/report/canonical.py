@@ -229,24 +229,23 @@ _CONTEXT_FIELDS: dict[str, Converter] = {
     "gpu_renderer": text_of(256),
     "timezone": time_zone,
 }
-"""What is asked in an iframe and in a worker, by its name in `Claims` -> converter."""
+"""What is asked in an iframe and in a worker, by its name in `Claims` -> converter. Not all ask the last."""
 
 
-def contexts(*questions: str) -> Converter:
-    """Make a converter of what an iframe and a worker answered to the same questions."""
+def contexts(*given: Any) -> dict[str, dict[str, Any]] | None:
+    """Texts of at most 1,024, 64 and 256 characters, numbers and a boolean, of an iframe and of a worker.
 
-    def convert(*given: Any) -> dict[str, dict[str, Any]] | None:
-        """Texts of at most 1,024, 64 and 256 characters, numbers and a boolean, of an iframe and of a worker."""
-        middle = len(questions)
-        found = {"iframe": answers(given[:middle]), "worker": answers(given[middle:])}
-        return {name: said for name, said in found.items() if said} or None
+    They answer to `_CONTEXT_FIELDS`, in that order.
+    """
+    middle = len(given) // 2
+    found = {"iframe": _answers(given[:middle]), "worker": _answers(given[middle:])}
+    return {name: said for name, said in found.items() if said} or None
 
-    def answers(given: tuple[Any, ...]) -> dict[str, Any]:
-        pairs = zip(questions, given, strict=True)
-        found = {name: _CONTEXT_FIELDS[name](value) for name, value in pairs if value is not None}
-        return {name: value for name, value in found.items() if value is not None}
 
-    return convert
+def _answers(given: tuple[Any, ...]) -> dict[str, Any]:
+    pairs = zip(_CONTEXT_FIELDS.items(), given, strict=False)
+    found = {name: convert(value) for (name, convert), value in pairs if value is not None}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def webdriver_anywhere(*answers: Any) -> bool | None:
@@ -254,20 +253,21 @@ def webdriver_anywhere(*answers: Any) -> bool | None:
     return True if any(answer is True for answer in answers) else flag(answers[0])
 
 
-def driver_marks(*names: str) -> Converter:
-    """A converter of `navigator.webdriver` and of whether each of these marks was found."""
+DRIVER_MARKS = ("cdp", "playwright", "selenium", "webdriver_writable")
 
-    def convert(webdriver: Any, *marks: Any) -> tuple[str, ...] | None:
-        """Booleans."""
-        if all(flag(mark) is None for mark in marks):
-            return None
-        found = [name for name, mark in zip(names, marks, strict=True) if mark is True]
-        # Where `navigator.webdriver` does not exist, as in Chromium before version 89, writing to it creates it.
-        if flag(webdriver) is None and "webdriver_writable" in found:
-            found.remove("webdriver_writable")
-        return tuple(found)
 
-    return convert
+def driver_marks(webdriver: Any, *marks: Any) -> tuple[str, ...] | None:
+    """Booleans.
+
+    They are `navigator.webdriver`, and whether each of `DRIVER_MARKS` was found.
+    """
+    if all(flag(mark) is None for mark in marks):
+        return None
+    found = [name for name, mark in zip(DRIVER_MARKS, marks, strict=True) if mark is True]
+    # Where `navigator.webdriver` does not exist, as in Chromium before version 89, writing to it creates it.
+    if flag(webdriver) is None and "webdriver_writable" in found:
+        found.remove("webdriver_writable")
+    return tuple(found)
 
 
 def plugins_patched(*answers: Any) -> bool | None:

@@ -67,9 +67,7 @@ def _components_of(signals: Signals) -> Signals | None:
 
 
 def is_entry(value: Any) -> bool:
-    """Return whether a JSON value has the form of one component: an object with members of `ENTRY_KEYS` alone, and at
-    least one.
-    """
+    """Return whether a JSON value is like one component: an object of members of `ENTRY_KEYS` alone, not empty."""
     return value.__class__ is dict and 0 < len(value) <= len(ENTRY_KEYS) and ENTRY_KEYS.issuperset(value)
 
 

@@ -13,9 +13,8 @@ import msgspec
 
 from svc.identify.model import ClientHints
 from svc.identify.report import canonical, values
-from svc.identify.report.leaves import leaves_of
 from svc.identify.report.masks import STANDARD_PLUGINS
-from svc.identify.report.table import Adapter, FieldTable, ReportPart, Signals, fields
+from svc.identify.report.table import Adapter, FieldTable, ReportPart, Signals, fields, leaves_of
 from svc.identify.report.values import flag, members, number, pattern, scalar_text, short_text, text, text_of, whole
 
 SECTIONS = ("automation", "device", "browser", "graphics", "codecs", "locale", "contexts")
@@ -28,11 +27,7 @@ STANDARD_PLUGINS_HASH = "-2cdc5c8b"
 """What the library makes of `STANDARD_PLUGINS`: names joined by commas, hashed in 32 bits."""
 QUERIES = {"prefersReducedMotion": "reducedMotion", "prefersReducedTransparency": "reducedTransparency"}
 """Media query -> accessibility preference."""
-DRIVER_MARKS = ("cdp", "playwright", "selenium", "webdriver_writable")
 _CONTEXT = "{userAgent,platform,language,cpuCount,memory,webdriver,vendor,renderer}"
-_contexts = canonical.contexts(
-    "user_agent", "platform", "language", "cores", "memory_gb", "webdriver", "gpu_vendor", "gpu_renderer"
-)
 
 
 def _find(signals: Signals, taken: set[str]) -> ReportPart | None:
@@ -122,10 +117,10 @@ TABLE = FieldTable(
         MISCELLANEOUS="browser.{maths,etsl} + browser.toSourceError.hasToSource",
     ),
     fields(_canvas, CANVAS="graphics.canvas.{canvasFingerprint,hasModifiedCanvas}"),
-    fields(_contexts, contexts=f"contexts.iframe.{_CONTEXT} + contexts.webWorker.{_CONTEXT}"),
+    fields(canonical.contexts, contexts=f"contexts.iframe.{_CONTEXT} + contexts.webWorker.{_CONTEXT}"),
     fields(canonical.webdriver_anywhere, webdriver="automation.webdriver + contexts.{iframe,webWorker}.webdriver"),
     fields(
-        canonical.driver_marks(*DRIVER_MARKS),
+        canonical.driver_marks,
         driver_marks="automation.{webdriver,cdp,playwright,selenium,webdriverWritable}",
     ),
     fields(

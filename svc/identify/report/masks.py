@@ -13,30 +13,24 @@ from svc.identify.report.table import Reading, first_part
 
 NOTHING: frozenset[Attribute] = frozenset()
 
-BRAVE_RENDERING = frozenset({Attribute.CANVAS, Attribute.AUDIO, Attribute.WEBGL})
-BRAVE = BRAVE_RENDERING | {Attribute.FONTS, Attribute.HARDWARE, Attribute.PLUGINS}
+RENDERING = frozenset({Attribute.CANVAS, Attribute.AUDIO, Attribute.WEBGL})
+"""Safari 17 and later add noise to what is read back of these in private windows."""
+BRAVE = RENDERING | {Attribute.FONTS, Attribute.HARDWARE, Attribute.PLUGINS}
 """Brave adds noise per site and session: rendering always, and with its shields up also the number of cores, the
 memory, the plugins and the fonts it admits to."""
-RESIST_FINGERPRINTING = frozenset(
-    {
-        Attribute.CANVAS,
-        Attribute.AUDIO,
-        Attribute.WEBGL,
-        Attribute.GPU,
-        Attribute.FONTS,
-        Attribute.HARDWARE,
-        Attribute.SCREEN,
-        Attribute.PIXEL_RATIO,
-        Attribute.FRAME,
-        Attribute.COLOUR,
-        Attribute.TIMEZONE,
-        Attribute.PLUGINS,
-    }
-)
+RESIST_FINGERPRINTING = RENDERING | {
+    Attribute.GPU,
+    Attribute.FONTS,
+    Attribute.HARDWARE,
+    Attribute.SCREEN,
+    Attribute.PIXEL_RATIO,
+    Attribute.FRAME,
+    Attribute.COLOUR,
+    Attribute.TIMEZONE,
+    Attribute.PLUGINS,
+}
 """Firefox with `privacy.resistFingerprinting` (Tor Browser too): random canvas, the rest the same for everyone, and a
 screen that is only the window, rounded."""
-SAFARI_PRIVATE = frozenset({Attribute.CANVAS, Attribute.AUDIO, Attribute.WEBGL})
-"""Safari 17 and later add noise to what is read back in private windows."""
 
 STANDARD_PLUGINS = (
     "PDF Viewer",
@@ -63,12 +57,12 @@ def deliberate_noise(
     """
     if _is_brave(claims, facts):
         names = first_part(readings, "plugin_names")
-        return BRAVE_RENDERING if names == STANDARD_PLUGINS else BRAVE
+        return RENDERING if names == STANDARD_PLUGINS else BRAVE
     user_agent = facts.user_agent or claims.user_agent or ""
     if "Firefox/" in user_agent:
         return RESIST_FINGERPRINTING if _is_leveled(claims, readings) else NOTHING
     if incognito and _is_safari(user_agent):
-        return SAFARI_PRIVATE
+        return RENDERING
     return NOTHING
 
 

@@ -51,9 +51,7 @@ what holds a slash, a colon or a space, as the fingerprint of a build does.
 
 
 def usable_device_id(*ids: object) -> str | None:
-    """Return the first text of 16 to 64 characters that may be the identifier of one device alone, as it was sent;
-    `None` if there is none.
-    """
+    """Return the first text, as sent, that may be the identifier of one device alone; `None` if there is none."""
     for one in ids:
         found = text(one, LONGEST, shortest=SHORTEST)
         if found is not None and not _is_of_many_devices(found.lower()):

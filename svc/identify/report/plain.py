@@ -10,9 +10,17 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from svc.identify.report import canonical, values
-from svc.identify.report.any_report import NOT_OF_THE_DEVICE
 from svc.identify.report.fingerprintjs import CANVAS_SENTINELS
-from svc.identify.report.table import UNKNOWN, Adapter, FieldTable, Reading, ReportPart, Signals, fields
+from svc.identify.report.table import (
+    NOT_OF_THE_DEVICE,
+    UNKNOWN,
+    Adapter,
+    FieldTable,
+    Reading,
+    ReportPart,
+    Signals,
+    fields,
+)
 from svc.identify.report.values import compact, digest, members, number, pattern, scalar_text, shown, structure_text
 
 FEWEST_VALUES = 2

@@ -11,11 +11,7 @@ from svc.identify.report.table import Adapter, FieldTable, ReportPart, Signals, 
 from svc.identify.report.values import flag, members, short_text, text_of, whole
 
 VERSION = 1
-DRIVER_MARKS = ("cdp", "playwright", "selenium", "webdriver_writable")
 _CONTEXT = "{userAgent,platform,language,cores,memory,webdriver,gpuVendor,gpuRenderer,timeZone}"
-_contexts = canonical.contexts(
-    "user_agent", "platform", "language", "cores", "memory_gb", "webdriver", "gpu_vendor", "gpu_renderer", "timezone"
-)
 
 
 def _find(signals: Signals, taken: set[str]) -> ReportPart | None:
@@ -37,10 +33,10 @@ TABLE = FieldTable(
     fields(flag, canvas_noise="canvas.noise", framed="screen.framed"),
     fields(canonical.pixel_ratio, PIXEL_RATIO="screen.pixelRatio"),
     fields(canonical.pointer, pointer="media.{anyPointer,anyHover}"),
-    fields(_contexts, contexts=f"contexts.iframe.{_CONTEXT} + contexts.worker.{_CONTEXT}"),
+    fields(canonical.contexts, contexts=f"contexts.iframe.{_CONTEXT} + contexts.worker.{_CONTEXT}"),
     fields(canonical.webdriver_anywhere, webdriver="drivers.webdriver + contexts.{page,iframe,worker}.webdriver"),
     fields(
-        canonical.driver_marks(*DRIVER_MARKS),
+        canonical.driver_marks,
         driver_marks="drivers.{webdriver,inspected,playwright,selenium,webdriverWritable}",
     ),
 )

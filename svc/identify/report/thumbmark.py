@@ -12,9 +12,7 @@ from typing import Any
 
 from svc.identify.model import ClientHints
 from svc.identify.report import canonical, values
-from svc.identify.report.any_report import NOT_OF_THE_DEVICE
-from svc.identify.report.leaves import leaves_of
-from svc.identify.report.table import Adapter, FieldTable, ReportPart, Signals, fields
+from svc.identify.report.table import NOT_OF_THE_DEVICE, Adapter, FieldTable, ReportPart, Signals, fields, leaves_of
 from svc.identify.report.values import compact, digest, members, number, number_text, scalar_text, text, texts
 
 MARKS = {

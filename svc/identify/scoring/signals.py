@@ -74,9 +74,7 @@ SignalGroup = Annotated[
 
 
 def weighs_twice(observation: Observation) -> bool:
-    """Return whether an observation weighs twice: by its evidence, or by its confidence, of which a stored one may have
-    either alone.
-    """
+    """Return whether an observation weighs twice, by its evidence or confidence: a stored one may lack either."""
     signal = CATALOG.get(observation.signal)
     if signal is None or not signal.doubled_by:
         return False
@@ -92,58 +90,31 @@ def signal_names(platform: Platform) -> tuple[str, ...]:
 
 
 def default_weights(platform: Platform) -> dict[str, int]:
-    """Return the default weight of each signal that exists on `platform`, in catalog order, as a new dictionary each
-    time.
-    """
+    """Return a new dictionary of the default weights of the signals on `platform`, in catalog order."""
     return {name: signal.weights[platform] for name, signal in CATALOG.items() if platform in signal.weights}
 
 
-class _Explanations(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The content of `explanations.toml`."""
+class Phrases(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The content of `explanations.toml`: what names of an event's explanation mean, for people."""
 
     changes: dict[str, str]
+    """Name in `document.changes` -> what differs from the visitor's last report."""
     linkage: dict[str, str]
+    """Outcome of matching -> how the visitor was matched, or why it counts as new; `split_from` -> what it means that
+    an event names that visitor."""
     proof: dict[str, str]
+    """What the proof of a report is worth, as `document.linkage.proof` has it; `proven` and `none` where it has another
+    meaning, or is missing."""
     certainty: dict[str, str]
+    """What recognized a visitor, where that is not certain (`likeness`, a `token` or a `proven` token) -> a sentence;
+    `unidentifiable` for one that is never recognized."""
     reasons: dict[str, str]
+    """Reason of a verdict -> why nothing is known of the address."""
 
 
-_EXPLANATIONS = read_tables("explanations", _Explanations)
-
-CHANGES: dict[str, str] = _EXPLANATIONS.changes
-"""Name in `document.changes` -> what differs from the visitor's last report."""
-
-LINKAGE: dict[str, str] = _EXPLANATIONS.linkage
-"""Outcome of matching -> how the visitor was matched, or why it counts as new; `split_from` -> what it means that an
-event names that visitor."""
-
-PROOF: dict[str, str] = _EXPLANATIONS.proof
-"""What the proof of a report is worth, as `document.linkage.proof` has it -> a phrase; `proven` and `none` where it has
-another meaning, or is missing."""
-
-CERTAINTY: dict[str, str] = _EXPLANATIONS.certainty
-"""What recognized a visitor, where that is not certain (`likeness`, a `token` or a `proven` token) -> a sentence;
-`unidentifiable` for one that is never recognized."""
-
-REASONS: dict[str, str] = _EXPLANATIONS.reasons
-"""Reason of a verdict -> why nothing is known of the address."""
+PHRASES = read_tables("explanations", Phrases)
 
 
-def evidence_text(name: str) -> str:
-    """Return one sentence for a name of evidence. A name that only another version knows is returned as it is."""
-    return EVIDENCE.get(name, name)
-
-
-def change_text(name: str) -> str:
-    """Return a phrase for a name in `document.changes`; an unknown name as it is."""
-    return CHANGES.get(name, name)
-
-
-def linkage_text(outcome: str) -> str:
-    """Return a phrase for `linkage.outcome`; an unknown outcome as it is."""
-    return LINKAGE.get(outcome, outcome)
-
-
-def reason_text(reason: str) -> str:
-    """Return a phrase for the `reason` of a verdict; an unknown reason as it is."""
-    return REASONS.get(reason, reason)
+def meaning(texts: dict[str, str], name: str) -> str:
+    """Return what a name means by `EVIDENCE` or a field of `PHRASES`; one of another version as it is."""
+    return texts.get(name, name)

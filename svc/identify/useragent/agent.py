@@ -42,9 +42,7 @@ _NO_HINTS = ClientHints()
 
 
 def read_hints(headers: Mapping[str, str]) -> ClientHints:
-    """Return the client hints in request headers with lower-case names. A header that is missing or malformed counts as
-    not sent.
-    """
+    """Return the client hints in headers (lower-case names); one that is malformed counts as not sent."""
     if _HEADERS.isdisjoint(headers):
         return _NO_HINTS
     full, _ = _brands(headers.get("sec-ch-ua-full-version-list"))
@@ -138,9 +136,7 @@ _OLD_PHONE = re.compile(r"MIDP|CLDC|MAUI|Browser/|Profile/|Release/")
 
 
 def browser_matchers(builtins: list[Matcher[UserAgent]]) -> list[Matcher[UserAgent]]:
-    """Return the patterns for browsers: ours, then ua-parser's, then the rest of ours; the first that
-    matches counts.
-    """
+    """Return the patterns for browsers, of which the first match counts: ours, ua-parser's, the rest of ours."""
     kept = [matcher for matcher in builtins if not matcher.regex.startswith(_NO_BROWSER)]
     first, last = (
         [UserAgentMatcher(pattern, name) for pattern, name in table] for table in (_TABLES.first, _TABLES.last)
@@ -352,8 +348,9 @@ def _browser(
 
 
 def _number(text: str, version: str | None, family: str) -> int:
+    """Return the version as `Agent.browser_version`."""
     found = _ENGINE.search(text) if family in _NUMBERED_BY_ENGINE else VERSION_NUMBERS.match(version or "")
-    return _growing(found[1], found[2]) if found is not None else 0
+    return int(found[1]) * 10 + min(int(found[2] or 0), 9) if found is not None else 0
 
 
 def _hinted_browser(hints: ClientHints) -> tuple[str | None, str | None]:
@@ -364,11 +361,6 @@ def _hinted_browser(hints: ClientHints) -> tuple[str | None, str | None]:
         if name is not None and (best[0] is None or best[0] == "Chrome"):
             best = name, version or None
     return best
-
-
-def _growing(major: str, minor: str | None) -> int:
-    """Return the version as a number that grows with releases: its last digit is the minor version, 9 at most."""
-    return int(major) * 10 + min(int(minor or 0), 9)
 
 
 def _version(found: UserAgent | None) -> str | None:

@@ -125,9 +125,7 @@ _VERSION = re.compile(r"[/ ]v?\d[\d.]*$")
 
 
 def find_program(text: str) -> Program | None:
-    """Return the crawler, library or other program that a user agent names; `None` for browsers and apps. The text must
-    be valid Unicode.
-    """
+    """Return the program that a user agent (valid Unicode) names; `None` for browsers and apps."""
     on_library = _ON_LIBRARY.fullmatch(text)
     text = _without_model(on_library[1] if on_library is not None else text)
     for _ in range(_ATTEMPTS):

@@ -78,9 +78,7 @@ VERSION_NUMBERS = re.compile(r"(\d{1,5})(?:[._](\d{1,5}))?")
 
 
 def release_number(version: str | None) -> int:
-    """Return a version as a number that grows with releases: major times 100 plus minor; a build number, as ChromeOS
-    has it, alone. 0 = unknown.
-    """
+    """Return a growing number: major times 100 plus minor, or a build number alone, as of ChromeOS; 0 = unknown."""
     numbers = VERSION_NUMBERS.match(version or "")
     if numbers is None:
         return 0
@@ -113,9 +111,7 @@ _MARKS = (
 
 
 def device_mark(text: str) -> str | None:
-    """Return `screen` (a television or a console), `tablet` or `phone` if the user agent says so; `None` if it does
-    not.
-    """
+    """Return `screen` (a television or a console), `tablet` or `phone` if the user agent says so, else `None`."""
     found = _device_marks()(text, ua_parser.Domain.USER_AGENT).user_agent
     return found.family if found else None
 

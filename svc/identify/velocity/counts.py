@@ -145,9 +145,7 @@ class VelocityRow(msgspec.Struct, frozen=True):
     others: tuple[Seen, Seen, Seen]
 
     def with_event(self, at_s: int, others: tuple[int | None, ...]) -> VelocityRow:
-        """Return the row with an event at this time and its others, in the order of `OTHERS`; `None` = the event has
-        none of this kind.
-        """
+        """Return the row with an event and its others, in the order of `OTHERS`; `None` = it has none of the kind."""
         events = self.events
         if not events or at_s >= events[-1]:  # nearly always
             events = (*events[1 - MOST :], at_s)
@@ -286,9 +284,7 @@ def account_digest(organization: int, account_id: str) -> int:
 
 
 def sign_up_digest(organization: int, request_id: bytes) -> int:
-    """Return 64 bits that stand for the account that is being opened by a sign-up which names none (decisions 11.2).
-    `request_id`: the 16 bytes of the event's id.
-    """
+    """Return 64 bits for the account of a sign-up that names none (decisions 11.2). `request_id`: 16 bytes."""
     salt = organization.to_bytes(8)
     return int.from_bytes(blake2b(request_id, digest_size=8, salt=salt, person=b"sign_up").digest())
 
@@ -304,9 +300,7 @@ def kind_of(environment: str) -> EnvironmentKind:
 
 
 class Recount(msgspec.Struct, frozen=True, array_like=True):
-    """How far the old events of an organization are counted, newest first. Append fields with defaults, never move
-    them.
-    """
+    """How far an organization's old events are counted, newest first. Append fields with defaults, never move."""
 
     counted_from: bytes
     """The lowest id (16 bytes) that is counted: velocity rows count events with this id and above, and none below."""

@@ -20,10 +20,10 @@ from svc.features.erasure.visitors import continue_erasure, erase_visitor
 from svc.features.identification import hints
 from svc.features.identification.transaction import Recorded, identify
 from svc.features.organizations.jobs import create_organization
-from svc.identify.history.visitor_numbers import ANY_NUMBER, NextNumber, VisitorNumbers
 from svc.identify.identification import Duplicate, Identified, Refused, assess
 from svc.identify.matching import Statistics
 from svc.identify.model import RequestFacts
+from svc.identify.recording.visitors import ANY_NUMBER, NextNumber, VisitorNumbers
 from svc.identify.tables import EVENTS, IDEMPOTENCY
 from svc.identify.velocity.counts import LONGEST_S
 from svc.kernel.limits.quotas import Quotas

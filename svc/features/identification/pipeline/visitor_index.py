@@ -22,8 +22,8 @@ from svc.features.identification import hints
 from svc.features.identification.pipeline.frequencies import NOT_WRITTEN, UPDATES_BETWEEN_WRITES, ClassKey, Frequencies
 from svc.features.identification.pipeline.messages import Assessed, Failed, IdentificationCounters
 from svc.features.identification.transaction import Recorded, identify
-from svc.identify.history.visitor_numbers import NextNumber, VisitorNumbers
 from svc.identify.queries.learned import scope_of
+from svc.identify.recording.visitors import NextNumber, VisitorNumbers
 from svc.identify.records import Event
 from svc.kernel.limits.quotas import Quotas
 from svc.kernel.store.contention import EndTurn

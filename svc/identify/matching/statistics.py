@@ -30,29 +30,21 @@ from svc.identify.matching.changes import (
     unlearned_table,
 )
 from svc.identify.matching.features import Features
-from svc.identify.matching.learned import renderings
-from svc.identify.matching.learned.return_intervals import (
+from svc.identify.matching.lessons import (
     ROW_OF_DAY,
     Handshakes,
+    Rendering,
+    Renderings,
     ReturnIntervals,
+    StatisticsUpdate,
     Successions,
     is_unusual,
     learn_handshake,
+    learn_rendering,
     share_apart,
+    unseen_renderings,
 )
-from svc.identify.matching.learned.update import StatisticsUpdate
-from svc.identify.matching.parameters import (
-    ATTRIBUTE_COUNT,
-    LINK_AT_HOME,
-    PRIOR_DEVICES,
-    PRIOR_FREQUENCY,
-    PRIOR_HARDWARE,
-    PRIOR_LOCALE,
-    RETURN_RATE_MEMORY,
-    RETURN_RATE_VISITS,
-    RETURN_RATE_WITH_TOKEN,
-    RETURN_RATE_WITHOUT_TOKEN,
-)
+from svc.identify.matching.parameters import ATTRIBUTE_COUNT, PRIOR_DEVICES
 from svc.identify.matching.visitor import Visitor
 from svc.identify.model import Attribute
 
@@ -104,7 +96,7 @@ class _Shared(msgspec.Struct, gc=False):
     device's."""
     successions: list[Successions] = msgspec.field(default_factory=lambda: [Successions(), Successions()])
     """Of desktops and of mobiles."""
-    renderings: renderings.Renderings = msgspec.field(default_factory=dict[int, renderings.Rendering])
+    renderings: Renderings = msgspec.field(default_factory=dict[int, Rendering])
     newcomers: float = 0.0
     visits: float = 0.0
     """Devices that visits added lately, by expectation, and these visits."""
@@ -132,9 +124,7 @@ class StatisticsRows(NamedTuple):
 
 
 def rows_of_format_2(raw: bytes) -> StatisticsRows | None:
-    """Return the row of store version 1 as rows of today; `None` for an earlier format. Raises
-    `msgspec.DecodeError`.
-    """
+    """Return the row of store version 1 as rows of today; `None` for an older one. Raises `msgspec.DecodeError`."""
     state = msgspec.msgpack.decode(raw, type=_Format2)
     if state.format != _Format2().format:
         return None
@@ -146,7 +136,11 @@ def rows_of_format_2(raw: bytes) -> StatisticsRows | None:
 
 _PRIOR: Final = tuple(
     PRIOR_DEVICES * frequency
-    for frequency in (*(PRIOR_FREQUENCY[attribute] for attribute in Attribute), PRIOR_HARDWARE, PRIOR_LOCALE)
+    for frequency in (
+        *(parameters.PRIOR_FREQUENCY[attribute] for attribute in Attribute),
+        parameters.PRIOR_HARDWARE,
+        parameters.PRIOR_LOCALE,
+    )
 )
 _EMPTY_CLASS: Final = _Class()
 
@@ -207,9 +201,7 @@ class Statistics:
         return msgspec.msgpack.encode(self._classes[family])
 
     def devices(self, family: int) -> float:
-        """Return the expected number of devices of this class seen so far; a doubtful new visitor counts for less than
-        one.
-        """
+        """Return the expected number of devices of this class seen so far; a doubtful one counts for less."""
         return self._classes.get(family, _EMPTY_CLASS).devices
 
     def log_frequencies(self, features: Features) -> list[float]:
@@ -225,16 +217,12 @@ class Statistics:
         return _log_frequencies(known.devices, rows)
 
     def version_share(self, features: Features) -> float:
-        """Return the share, 0 to 1, of this browser and system version among recent visits of its class; it is
-        smoothed, so never 0.
-        """
+        """Return the share of this version among recent visits of its class, smoothed: above 0, up to 1."""
         known = self._classes.get(features.family, _EMPTY_CLASS)
         return (known.versions.get(_version(features), 0.0) + 0.5) / (known.version_visits + 2.0)
 
     def is_unusual_handshake(self, features: Features, fingerprint: int) -> bool:
-        """Return whether enough visits of this class and version showed other TLS handshakes than this one, by its
-        hash, that it is unusual (`handshakes`).
-        """
+        """Return whether enough visits of this class and version showed other TLS handshakes than this (its hash)."""
         known = self._classes.get(features.family, _EMPTY_CLASS)
         return is_unusual(known.handshakes, features.browser_version // 10, fingerprint)
 
@@ -243,8 +231,8 @@ class Statistics:
         is kept within the bounds of `RETURN_RATE_WITH_TOKEN` or `RETURN_RATE_WITHOUT_TOKEN`.
         """
         returned, visits = self._shared.returns.get(_token_state(features), (0.0, 0.0))
-        usual, low, high = RETURN_RATE_WITH_TOKEN if features.token else RETURN_RATE_WITHOUT_TOKEN
-        rate = (usual * RETURN_RATE_VISITS + returned) / (RETURN_RATE_VISITS + visits)
+        usual, low, high = parameters.RETURN_RATE_WITH_TOKEN if features.token else parameters.RETURN_RATE_WITHOUT_TOKEN
+        rate = (usual * parameters.RETURN_RATE_VISITS + returned) / (parameters.RETURN_RATE_VISITS + visits)
         # In a class that hardly came so far, other classes say little.
         of_class = self._classes.get(features.family, _EMPTY_CLASS).version_visits
         rate += (usual - rate) * parameters.CLASS_VISITS / (parameters.CLASS_VISITS + of_class)
@@ -252,7 +240,7 @@ class Statistics:
 
     def unseen_renderings(self, features: Features) -> tuple[Attribute, ...]:
         """Return which of canvas and audio has a value that no known device of the same release has (`renderings`)."""
-        return renderings.unseen(self._shared.renderings, features)
+        return unseen_renderings(self._shared.renderings, features)
 
     def new_for_each_known(self) -> float:
         """Return how many new devices come for each visit of a known one, within `parameters.NEW_FOR_EACH_KNOWN`."""
@@ -264,9 +252,7 @@ class Statistics:
         return min(max(new / max(visits - new, 1.0), low), high)
 
     def twin_odds(self) -> float:
-        """Return the odds that a token which joined a visitor beside an older one, and came back, is
-        another device's.
-        """
+        """Return the odds that a token which joined beside an older one, and came back, is another device's."""
         found, of = (
             count + usual
             for count, usual in zip((self._shared.found, self._shared.waited), parameters.TWINS, strict=True)
@@ -284,7 +270,7 @@ class Statistics:
         """
         visits = self._classes.get(features.family, _EMPTY_CLASS).version_visits
         youth = max(1.0 - visits / parameters.YOUNG_VISITS, 0.0)
-        return parameters.LINK_WITH_TOKEN_NEARBY + (LINK_AT_HOME - parameters.LINK_WITH_TOKEN_NEARBY) * youth
+        return parameters.LINK_WITH_TOKEN_NEARBY + (parameters.LINK_AT_HOME - parameters.LINK_WITH_TOKEN_NEARBY) * youth
 
     def recency(self, gap_days: float) -> float:
         """Return how much likelier than others a visitor that has been away for so long is to come now."""
@@ -296,9 +282,7 @@ class Statistics:
         return grown + (young - grown) * half / (half + sum(self._shared.classes.values()))
 
     def learn(self, update: StatisticsUpdate) -> int | None:
-        """Apply one update. Returns the class (`family`) that was given up to keep their number bounded, `None` for
-        none; its row is to be deleted.
-        """
+        """Apply an update. Return the class (`family`) that was given up and whose row is to be deleted, or `None`."""
         features = update.features
         if features is None:
             return None
@@ -311,7 +295,7 @@ class Statistics:
         for counts in (known.successions, self._shared.successions[features.mobile]):
             counts.learn(update.joined, update.parted)
         if update.rendered:
-            renderings.learn(self._shared.renderings, features, update.rendered)
+            learn_rendering(self._shared.renderings, features, update.rendered)
         self._count_newcomer(update.new_devices)
         given_up = self._note(features.family, known.version_visits)
         if update.before is not None and update.returned_at_s:
@@ -321,7 +305,7 @@ class Statistics:
         if update.returned is not None:
             state = _token_state(features)
             returned, visits = self._shared.returns.get(state, (0.0, 0.0))
-            fading = 0.5 if visits >= RETURN_RATE_MEMORY else 1.0
+            fading = 0.5 if visits >= parameters.RETURN_RATE_MEMORY else 1.0
             self._shared.returns[state] = ((returned + update.returned) * fading, (visits + 1.0) * fading)
         self._shared.waited += update.twins_waited
         self._shared.found += update.twins_found

@@ -1,1 +1,0 @@
-"""What must be true of visitors, their tokens and counts in every store."""

@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-import msgspec
 import structlog
 from msgspec import UNSET
 
@@ -57,7 +56,7 @@ from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.fields import Environment
 from svc.kernel.values.ids import end_of_now
 from svc.kernel.values.refusals import Detail, Refusal
-from svc.kernel.values.struct_fields import sent
+from svc.kernel.values.struct_fields import fields_sent, sent
 from svc.kernel.work.slices import scanned
 
 log = structlog.get_logger()
@@ -210,7 +209,7 @@ async def update_event(services: Services, call: Call) -> EventDetailBody | Labe
     if isinstance(request_id, Refusal):
         return request_id
     caller, body = caller_of(call), call.body
-    fields = {name: value for name, value in msgspec.structs.asdict(body).items() if value is not UNSET}
+    fields = fields_sent(body)
     label = LabelChange(fields.pop("label", UNSET), fields.pop("label_reason", UNSET))
     job = partial(
         change_event,

@@ -22,7 +22,7 @@ from svc.features.members.bodies import (
     UpdateMemberBody,
     member_row,
 )
-from svc.features.members.jobs import MemberChange, MemberFields, accept_invitation, members_of
+from svc.features.members.jobs import MemberChange, accept_invitation, members_of
 from svc.features.members.sign_in.entering import (
     Entry,
     PasswordHasher,
@@ -50,7 +50,7 @@ from svc.kernel.tenants import queries as lookups
 from svc.kernel.tenants.organization import Organization
 from svc.kernel.values.fields import A_MEMBER_ID, about
 from svc.kernel.values.refusals import Refusal, invalid
-from svc.kernel.values.struct_fields import body_of, sent
+from svc.kernel.values.struct_fields import body_of, fields_sent
 from svc.kernel.values.timestamps import timestamp
 from svc.world import twenty_characters
 
@@ -125,9 +125,7 @@ async def update_member(services: Services, call: Call) -> MemberBody | Refusal:
     """`PATCH .../members/{member_id}`: name, role or status; in force from the member's next request on. `404`, `409
     last_admin` or `member_invited`.
     """
-    body: UpdateMemberBody = call.body
-    fields = MemberFields(sent(body.name), sent(body.role), sent(body.status))
-    changed = await _changed(services, call, partial(members.change_member, fields=fields))
+    changed = await _changed(services, call, partial(members.change_member, fields=fields_sent(call.body)))
     return changed if isinstance(changed, Refusal) else member_row(changed.member)
 
 

@@ -63,6 +63,8 @@ MAX_ENDPOINTS = 10
 """Per organization (interface 8)."""
 HISTORY_MS = 30 * 24 * 3600 * 1000
 """How long an event may be redelivered and an attempt is listed (interface 8)."""
+REFUSALS_EVERY_MS = 60_000
+"""From one `identification.refused` of a key and code to the next (decisions 8.9)."""
 
 
 def webhook_environment(environment: Environment) -> WebhookEnvironment:
@@ -192,6 +194,30 @@ class AttemptCount(msgspec.Struct, frozen=True, array_like=True):
 
     delivered: int = 0
     failed: int = 0
+
+
+class Refusals(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+    """The refusals of one key and code since the last event about them, with the details of the latest."""
+
+    told_at_ms: int
+    """When the last event was made."""
+    count: int
+    request_id: bytes
+    occurred_at_ms: int
+    status: int
+    environment: Environment
+    origin: str | None = None
+    ip_address: str | None = None
+    reason: str | None = None
+
+    @property
+    def due_ms(self) -> int:
+        """Return the time (Unix ms) from which the next event may be created: a minute after the last."""
+        return self.told_at_ms + REFUSALS_EVERY_MS
+
+    def must_wait(self, now_ms: int) -> bool:
+        """Return whether the minute since the last event has not passed, unless the clock was set back by more."""
+        return abs(now_ms - self.told_at_ms) < REFUSALS_EVERY_MS
 
 
 class Attempted(NamedTuple):

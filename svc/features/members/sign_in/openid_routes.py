@@ -47,7 +47,7 @@ from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants import queries as lookups
 from svc.kernel.values.fields import about
 from svc.kernel.values.refusals import Refusal
-from svc.kernel.values.struct_fields import sent
+from svc.kernel.values.struct_fields import fields_sent, sent
 from svc.world import twenty_characters
 
 log = structlog.get_logger()
@@ -189,9 +189,7 @@ async def end(services: Services, call: Call) -> Refusal | Outcome | None:
     attempt = None if kept is None else read_attempt(openid_key(services.policy.pepper), kept, call.at_ms, redirect_uri)
     if attempt is None:
         return _failed(call, NoIdentity("expired", "the browser has no such attempt of the last ten minutes"))
-    named = msgspec.structs.asdict(call.query)
-    response = {name: value for name, value in named.items() if value is not UNSET}
-    identity = await provider.identify(attempt, response, services.world.wall_time_of(call.at_ms))
+    identity = await provider.identify(attempt, fields_sent(query), services.world.wall_time_of(call.at_ms))
     if isinstance(identity, NoIdentity):
         return _failed(call, identity)
     came = await _complete_sign_in(services, call, provider, identity, attempt)

@@ -46,7 +46,7 @@ from svc.kernel.tenants import queries as lookups
 from svc.kernel.tenants.organization import Organization
 from svc.kernel.values.fields import about
 from svc.kernel.values.refusals import Refusal, invalid
-from svc.kernel.values.struct_fields import sent
+from svc.kernel.values.struct_fields import fields_sent, sent
 
 LINK_REFUSED = "The link was used before, has expired, or is mistyped. Make another one with `svc console link`."
 KEY_REFUSED = "The key is not a management key of this service, or it was revoked or has expired."
@@ -172,7 +172,7 @@ def _password_fields(body: SignInBody) -> PasswordFields | None:
 
 def _asked(request: AuthRequest, body: SignInBody) -> FoundEntry | Refusal:
     """Return what a token or a key leads to now. Nothing is written for one that leads to nothing."""
-    names = {name for name, value in msgspec.structs.asdict(body).items() if value is not UNSET}
+    names = fields_sent(body).keys()
     match body:
         case SignInBody(token=str(token)) if names == {"token"}:
             return _of_link(request, token)

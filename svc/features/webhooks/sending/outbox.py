@@ -27,12 +27,12 @@ import structlog
 import trio
 
 from svc.features.webhooks.content.envelope import attempt_request
+from svc.features.webhooks.jobs.cleanup import sweep_removed
 from svc.features.webhooks.jobs.deliveries import (
     AttemptOutcome,
     AttemptRecord,
     log_attempt,
     rewrite_delivery,
-    sweep_removed,
 )
 from svc.features.webhooks.queries import (
     AskedQueue,

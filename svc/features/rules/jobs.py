@@ -17,6 +17,7 @@ import msgspec
 from svc.features.labels.queries import labels_of
 from svc.features.lists.lists import ListKind
 from svc.features.lists.queries import AskedLists, asked_prefixes, lists_of
+from svc.features.members.jobs import find_member
 from svc.features.rules.checking import ListPrefixes, check_drafts, check_rules, filter_problem, unsavable
 from svc.features.rules.explanation import Term, explain
 from svc.features.rules.language.conditions import known
@@ -42,10 +43,10 @@ from svc.identify.tables import VISITOR_IDS, VISITORS
 from svc.identify.velocity.counts import KINDS, EnvironmentKind, kind_of
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.organization import Organization
-from svc.kernel.tenants.queries import organization
+from svc.kernel.tenants.queries import find_key_of, organization
 from svc.kernel.tenants.tables import ORGANIZATIONS
 from svc.kernel.values.ids import DAY_MS
-from svc.kernel.values.refusals import Issue, Refusal
+from svc.kernel.values.refusals import Refusal
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -57,13 +58,6 @@ MAX_REVISIONS = 100
 def ruleset_in_force(snapshot: Snapshot, number: int, kind: EnvironmentKind) -> Ruleset:
     """Return the ruleset in force for one kind of environment of an organization."""
     return snapshot.get(RULESETS, number, KINDS.index(kind)) or FIRST
-
-
-def _mark_has_rules(transaction: Transaction, number: int) -> None:
-    """Record that the organization has saved rules, so that its identifications evaluate them from now on."""
-    found = organization(transaction, number)
-    if not found.has_rules:
-        transaction.put(ORGANIZATIONS, (number,), msgspec.structs.replace(found, has_rules=True))
 
 
 def facts_of(
@@ -223,7 +217,9 @@ def save_rules(
     if before.revision > MAX_REVISIONS:  # the first one stays: it tells that others were saved
         transaction.delete(RULESET_HISTORY, number, place, before.revision - MAX_REVISIONS)
     transaction.put(RULESETS, (number, place), saved)
-    _mark_has_rules(transaction, number)
+    owner = organization(transaction, number)
+    if not owner.has_rules:  # its identifications evaluate them from now on
+        transaction.put(ORGANIZATIONS, (number,), msgspec.structs.replace(owner, has_rules=True))
     return saved
 
 
@@ -244,11 +240,6 @@ def checked_drafts(snapshot: Snapshot, number: int, kind: EnvironmentKind, rules
     """Return why somebody who saves rules that decide nothing may not save this ruleset (`check_drafts`)."""
     in_force = ruleset_in_force(snapshot, number, kind).rules
     return check_drafts(rules, in_force, list_prefixes(snapshot, number))
-
-
-def checked_filter(snapshot: Snapshot, number: int, condition: str) -> tuple[Issue, str] | None:
-    """Return why a filter of a webhook cannot be saved: the issue and words; `None` if it can."""
-    return filter_problem(condition, list_prefixes(snapshot, number))
 
 
 def unsavable_conditions(snapshot: Snapshot, number: int) -> list[str]:
@@ -313,6 +304,12 @@ def _before(snapshot: Snapshot, number: int, kind: EnvironmentKind, revision: in
     place = KINDS.index(kind)
     end = (number, place + 1) if revision is None else (number, place, min(revision, _LAST_REVISION))
     return (found for _, found in snapshot.scan_reverse(RULESET_HISTORY, (number, place), end))
+
+
+def author_name(snapshot: Snapshot, number: int, who: str) -> str | None:
+    """Return the name of the member or key that saved a ruleset (`Ruleset.saved_by`), while there is one."""
+    found = find_member(snapshot, number, who) or find_key_of(snapshot, number, who, ("management",))
+    return None if found is None else found.name
 
 
 class RuleNames(NamedTuple):

@@ -41,7 +41,7 @@ from svc.kernel.tenants.queries import organization
 from svc.kernel.values.fields import RequestId, about, id_form
 from svc.kernel.values.ids import DAY_MS, HOUR_MS
 from svc.kernel.values.refusals import Refusal
-from svc.kernel.values.struct_fields import sent
+from svc.kernel.values.struct_fields import body_of, record_of, sent
 from svc.kernel.work.slices import in_slices, in_turns, scanned
 from svc.world import twenty_characters
 
@@ -110,8 +110,8 @@ class RuleCounts(msgspec.Struct, frozen=True):
     errors_24h: Annotated[int, about("Events of the last 24 hours for which its evaluation failed.", 0)]
 
 
-class RuleRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule that is in force."""
+class RevisionRule(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule of a revision."""
 
     id: RuleId
     name: RuleName
@@ -119,6 +119,11 @@ class RuleRow(msgspec.Struct, frozen=True, kw_only=True):
     action: Action
     mode: Mode
     note: Note
+
+
+class RuleRow(RevisionRule, frozen=True, kw_only=True):
+    """A rule that is in force."""
+
     counts: Annotated[RuleCounts, about("Whole hours: those that the window touches.")]
 
 
@@ -246,7 +251,7 @@ def given_rules(
     its place; without it that of a rule that is only tried.
     """
     given = enumerate(rules[: MAX_RULES + 1])
-    return [(sent(rule.id), _rule(rule, sent(rule.id) or new_id(at))) for at, rule in given]
+    return [(sent(rule.id), record_of(Rule, rule, id=sent(rule.id) or new_id(at))) for at, rule in given]
 
 
 def new_rule_id(services: Services) -> Callable[[int], str]:
@@ -327,17 +332,6 @@ def _action(decision: Decision | None) -> str:
     return "none" if decision is None else decision.action
 
 
-def _rule(fields: RuleFields, rule_id: str) -> Rule:
-    return Rule(
-        id=rule_id,
-        name=fields.name,
-        condition=fields.condition,
-        action=fields.action,
-        mode=fields.mode,
-        note=fields.note,
-    )
-
-
 async def _shown(services: Services, call: Call, ruleset: Ruleset) -> RulesAnswer:
     """Return a ruleset with its counts, which are sums of whole hours."""
     number, now_ms, kind = call.organization.number, call.at_ms, call.query.environment
@@ -353,30 +347,24 @@ async def _shown(services: Services, call: Call, ruleset: Ruleset) -> RulesAnswe
                         day.update(counts.rules)
                         failed.update(counts.rule_errors)
     rows = (
-        RuleRow(
-            **msgspec.structs.asdict(rule),
-            counts=RuleCounts(day[rule.id], month[rule.id], failed[rule.id]),
-        )
+        body_of(RuleRow, rule, counts=RuleCounts(day[rule.id], month[rule.id], failed[rule.id]))
         for rule in ruleset.rules
     )
     return RulesAnswer(environment=kind, revision=ruleset.revision, rules=tuple(rows))
 
 
+_route = partial(Route, tag="Management: rules", kinds=("management",), query=RulesQuery)
 ROUTES: tuple[Route, ...] = (
-    Route(
+    _route(
         operation_id="getRules",
         path=ORGANIZATION + "/rules",
-        tag="Management: rules",
         summary="Read the rules",
         handler=read_rules,
-        kinds=("management",),
-        query=RulesQuery,
     ),
-    Route(
+    _route(
         operation_id="saveRules",
         method="PUT",
         path=ORGANIZATION + "/rules",
-        tag="Management: rules",
         summary="Save the rules",
         description=(
             "The whole ruleset, in force from the next request on: a rule that is not sent is gone, also one that the "
@@ -386,26 +374,21 @@ ROUTES: tuple[Route, ...] = (
             "could cost more than 2 ms of CPU an event, the first that goes beyond is `too_expensive`."
         ),
         handler=put_rules,
-        kinds=("management",),
         needs="draft",
-        query=RulesQuery,
         body=RulesBody,
         errors=("revision_conflict",),
     ),
-    Route(
+    _route(
         operation_id="previewRules",
         method="POST",
         needs="read",
         path=ORGANIZATION + "/rules/preview",
-        tag="Management: rules",
         summary="Try rules on the newest events",
         description=(
             "On the newest 10,000 events of that kind of environment, with their stored velocity, without what was "
             "set later, and with lists and labels as they are now. Refused as saving the rules would be."
         ),
         handler=preview_rules,
-        kinds=("management",),
-        query=RulesQuery,
         body=PreviewBody,
     ),
 )

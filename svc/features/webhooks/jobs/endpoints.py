@@ -11,7 +11,8 @@ from uuid import UUID
 
 import msgspec
 
-from svc.features.rules.jobs import checked_filter
+from svc.features.rules.checking import filter_problem
+from svc.features.rules.jobs import list_prefixes
 from svc.features.webhooks.content.envelope import seal, signing_secret
 from svc.features.webhooks.jobs.deliveries import open_deliveries
 from svc.features.webhooks.queries import (
@@ -234,7 +235,7 @@ def faulty_filter(snapshot: Snapshot, number: int, condition: str | None) -> Ref
     """Return `422` (`invalid_condition`, `too_expensive`) for a condition that cannot be saved, with the reason in the
     message; `None` if it can be saved, or there is none (decisions 13.4, 16.2).
     """
-    problem = None if condition is None else checked_filter(snapshot, number, condition)
+    problem = None if condition is None else filter_problem(condition, list_prefixes(snapshot, number))
     if problem is None:
         return None
     issue, words = problem

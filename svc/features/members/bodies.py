@@ -88,15 +88,6 @@ class UpdateMemberBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     status: SetStatus | UnsetType = UNSET
 
 
-class PasswordFields(msgspec.Struct, frozen=True, kw_only=True):
-    """By what a member signs in."""
-
-    email: str
-    password: str
-    totp: str | UnsetType = UNSET
-    organization_id: str | UnsetType = UNSET
-
-
 InvitationToken = Annotated[str, about("What follows `#` in the invitation's link; it works once.", "svc_ci_...")]
 
 

@@ -64,14 +64,6 @@ def member_of_subject(snapshot: Snapshot, number: int, subject: str) -> Member |
     return next((member for _, member in snapshot.scan(MEMBERS, number) if member.subject == subject), None)
 
 
-def other_active_admins(snapshot: Snapshot, number: int, member_id: str) -> bool:
-    """Return whether the organization has an active admin other than this member."""
-    return any(
-        member.role == "admin" and member.status == "active" and member.id != member_id
-        for _, member in snapshot.scan(MEMBERS, number)
-    )
-
-
 class MemberChange(NamedTuple):
     """A member after a change, and the sessions that the change ended."""
 
@@ -183,7 +175,8 @@ def _is_admin(member: Member) -> bool:
 
 def is_last_admin(snapshot: Snapshot, number: int, member: Member) -> bool:
     """Return whether a member is the only active admin of its organization."""
-    return _is_admin(member) and not other_active_admins(snapshot, number, member.id)
+    others = (other for _, other in snapshot.scan(MEMBERS, number) if other.id != member.id)
+    return _is_admin(member) and not any(map(_is_admin, others))
 
 
 def _delete_sign_in(

@@ -27,6 +27,8 @@ from svc.features.members.sign_in.entering import (
     Entry,
     PasswordHasher,
     SessionBody,
+    change_member,
+    end_viewers,
     enter,
     entered,
     entry_refusal,
@@ -95,14 +97,10 @@ async def invite_again(services: Services, call: Call) -> InvitedMemberBody | Re
 
 async def _invited(services: Services, call: Call, job: Callable[..., Member | Refusal]) -> InvitedMemberBody | Refusal:
     organization = call.organization
-    token, expires_at_ms = (
-        new_token("invitation", organization.id, services.world.entropy(32)),
-        call.at_ms + INVITATION_MS,
-    )
-    hashed = digest(services.policy.pepper, token)
-    invited = await change(
-        services, call, partial(job, number=organization.number, digest=hashed, expires_at_ms=expires_at_ms)
-    )
+    token = new_token("invitation", organization.id, services.world.entropy(32))
+    hashed, expires_at_ms = digest(services.policy.pepper, token), call.at_ms + INVITATION_MS
+    of_member = partial(job, number=organization.number, digest=hashed, expires_at_ms=expires_at_ms)
+    invited = await change(services, call, of_member)
     if isinstance(invited, Refusal):
         return invited
     return InvitedMemberBody(
@@ -139,17 +137,9 @@ async def _changed(
     services: Services, call: Call, job: Callable[..., MemberChange | Refusal], *, may_use_reserve: bool = False
 ) -> MemberChange | Refusal:
     caller = caller_of(call)
-    of_member = partial(
-        job,
-        number=caller.organization.number,
-        member_id=call.path["member_id"],
-        by_member=caller.member is not None,
-    )
-    changed = await change(services, call, of_member, may_use_reserve=may_use_reserve)
-    if isinstance(changed, MemberChange):
-        for ended in changed.ended_sessions:
-            services.end_viewers(ended)
-    return changed
+    number, by_member = caller.organization.number, caller.member is not None
+    of_member = partial(job, number=number, member_id=call.path["member_id"], by_member=by_member)
+    return await change_member(services, call, of_member, may_use_reserve=may_use_reserve)
 
 
 _MEMBER = ORGANIZATION + "/members/{member_id}"
@@ -246,8 +236,7 @@ async def accept(services: Services, call: Call) -> Outcome | Refusal:
         return came
     accepted, set_cookie = came
     entry = entry._replace(caller=msgspec.structs.replace(entry.caller, member=accepted.member))
-    for ended in accepted.ended_sessions:
-        services.end_viewers(ended)
+    end_viewers(services, accepted)
     return entered(services, entry, set_cookie)
 
 

@@ -18,7 +18,7 @@ from svc.features.labels.queries import labels_of
 from svc.features.lists.lists import ListKind
 from svc.features.lists.queries import AskedLists, asked_prefixes, lists_of
 from svc.features.members.jobs import find_member
-from svc.features.rules.checking import ListPrefixes, check_drafts, check_rules, filter_problem, unsavable
+from svc.features.rules.checking import ListPrefixes, check_rules, filter_problem, unsavable
 from svc.features.rules.explanation import Term, explain
 from svc.features.rules.language.conditions import known
 from svc.features.rules.language.cost import BUDGET
@@ -28,7 +28,6 @@ from svc.features.rules.ruleset import (
     Ages,
     Decided,
     Facts,
-    Prepared,
     Rule,
     Ruleset,
     evaluate,
@@ -117,11 +116,6 @@ def decide_event(snapshot: Snapshot, owner: Organization, facts: Facts) -> Decid
     if not owner.has_rules:
         return NOTHING_DECIDED
     return evaluate(ruleset_in_force(snapshot, owner.number, kind_of(facts.event.environment)).prepared, facts)
-
-
-def decide_by(snapshot: Snapshot, owner: Organization, tried: Prepared, event: Event, now_ms: int) -> Decided:
-    """Return the decision that rules would make now on a stored event; `owner` as of `facts_of`."""
-    return evaluate(tried, facts_now(snapshot, owner, as_it_arrived(event), now_ms))
 
 
 def as_it_arrived(event: Event) -> Event:
@@ -234,12 +228,6 @@ def checked_rules(
     """
     ids = {rule.id for rule in ruleset_in_force(snapshot, number, kind).rules}
     return check_rules(rules, ids, list_prefixes(snapshot, number))
-
-
-def checked_drafts(snapshot: Snapshot, number: int, kind: EnvironmentKind, rules: Sequence[Rule]) -> Refusal | None:
-    """Return why somebody who saves rules that decide nothing may not save this ruleset (`check_drafts`)."""
-    in_force = ruleset_in_force(snapshot, number, kind).rules
-    return check_drafts(rules, in_force, list_prefixes(snapshot, number))
 
 
 def unsavable_conditions(snapshot: Snapshot, number: int) -> list[str]:

@@ -20,11 +20,19 @@ from msgspec.structs import replace
 from svc.features.accounts.queries import environments_of
 from svc.features.events.routes import newest_positions
 from svc.features.lists.standing import ruleset_warnings
-from svc.features.rules.checking import condition_warnings, everything_warning, label_warnings
+from svc.features.rules.checking import check_drafts, condition_warnings, everything_warning, label_warnings
 from svc.features.rules.compiling import compile_rules
-from svc.features.rules.jobs import SAVED_SINCE, checked_drafts, checked_rules, decide_by, ruleset_in_force, save_rules
+from svc.features.rules.jobs import (
+    SAVED_SINCE,
+    as_it_arrived,
+    checked_rules,
+    facts_now,
+    list_prefixes,
+    ruleset_in_force,
+    save_rules,
+)
 from svc.features.rules.language.conditions import compile_once
-from svc.features.rules.ruleset import MAX_RULES, Decided, Prepared, Rule, RuleMode, Ruleset, prepared
+from svc.features.rules.ruleset import MAX_RULES, Decided, Prepared, Rule, RuleMode, Ruleset, evaluate, prepared
 from svc.http.callers.limits import EVENT_WORK
 from svc.http.change import caller_of, change
 from svc.http.route import ORGANIZATION, Call, Route, Services
@@ -197,7 +205,8 @@ async def put_rules(services: Services, call: Call) -> RulesAnswer | Refusal:
     def job(transaction: Transaction) -> Ruleset | Refusal:
         refusal = checked_rules(transaction, number, kind, rules)
         if refusal is None and is_draft:
-            refusal = checked_drafts(transaction, number, kind, kept)
+            before = ruleset_in_force(transaction, number, kind).rules
+            refusal = check_drafts(kept, before, list_prefixes(transaction, number))
         if refusal is not None:
             return refusal
         return save_rules(transaction, number, kind, body.revision, kept, caller.key.id, call.at_ms)
@@ -300,9 +309,12 @@ def _decided(
 ) -> Iterator[tuple[UUID, Event, Decided] | None]:
     """Yield what the rules decide about each of these events; `None` for one that is gone."""
     owner = organization(snapshot, number)
-    decided = partial(decide_by, snapshot, owner, tried, now_ms=now_ms)
     for each in events.read_each(snapshot, places):
-        yield None if each is None else (each.request_id, each.event, decided(each.event))
+        if each is None:
+            yield None
+        else:
+            facts = facts_now(snapshot, owner, as_it_arrived(each.event), now_ms)
+            yield each.request_id, each.event, evaluate(tried, facts)
 
 
 def _previewed(tally: _Tally, sent_rules: Sequence[RuleFields], tried: Ruleset, kind: EnvironmentKind) -> RulesPreview:

@@ -249,12 +249,12 @@ def webhook_row(
     return body_of(
         WebhookBody,
         endpoint,
+        known,
         previous_secret_expires_at=UNSET if until_ms is None or now_ms >= until_ms else timestamp(until_ms),
         delivered_24h=day.delivered,
         failed_24h=day.failed,
         secret_last4=endpoint.secret_last4 if endpoint.is_signed else "",
         filter_errors_24h=UNSET if endpoint.filter is None else filter_errors,
-        failing_since=UNSET if known.failing_since_ms is None else timestamp(known.failing_since_ms),
         last_delivery_at=UNSET if known.last_attempt_at_ms is None else timestamp(known.last_attempt_at_ms),
     )
 

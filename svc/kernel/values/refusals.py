@@ -116,8 +116,8 @@ def over_share() -> Refusal:
     )
 
 
-def invalid(field: str, issue: Issue, location: Location = "body") -> Refusal:
+def invalid(field: str, issue: Issue, location: Location = "body", explanation: str = "") -> Refusal:
     """Return `422 validation_error` with one detail: `field` as a path such as `sdk.version`, empty for the whole
     (decisions 1.5).
     """
-    return Refusal("validation_error", (Detail(field, issue, location),))
+    return Refusal("validation_error", (Detail(field, issue, location),), explanation=explanation)

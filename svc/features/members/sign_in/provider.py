@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import base64
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 from urllib.parse import quote, urlencode, urlsplit
@@ -271,8 +272,15 @@ class OpenIdProvider:
             return NoIdentity("unavailable", str(error) or "too many attempts at once")
         return identity_of(claims, self.issuer, self._client.role_claim, self._client.roles)
 
-    def _one_of_few(self) -> _Turn:
-        return _Turn(self._limit)
+    @contextmanager
+    def _one_of_few(self) -> Generator[None]:
+        """Give one of the attempts that may wait for the provider. Raises `trio.WouldBlock` where there are enough."""
+        attempt = object()
+        self._limit.acquire_on_behalf_of_nowait(attempt)
+        try:
+            yield
+        finally:
+            self._limit.release_on_behalf_of(attempt)
 
     def _code(self, endpoints: _Endpoints, attempt: Attempt, response: Mapping[str, str]) -> str:
         """Return the code of a response. Raises `OAuth2Error`, `TokenError` for another provider's or attempt's."""
@@ -345,16 +353,3 @@ class OpenIdProvider:
         keys = read_keys(await ask(self._tls, endpoints.keys))
         self._keys = trio.current_time(), keys
         return keys
-
-
-class _Turn:
-    """One of the attempts that may wait for the provider. Raises `trio.WouldBlock` where there are enough."""
-
-    def __init__(self, limit: trio.CapacityLimiter) -> None:
-        self._limit = limit
-
-    def __enter__(self) -> None:
-        self._limit.acquire_on_behalf_of_nowait(self)
-
-    def __exit__(self, *_: object) -> None:
-        self._limit.release_on_behalf_of(self)

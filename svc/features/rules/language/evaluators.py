@@ -48,16 +48,8 @@ def failing(words: str) -> Evaluator:
 
 def is_known(node: Node) -> bool:
     """Return whether a call is of a function that can be evaluated; `True` for any other node."""
-    overload = node.overload
-    return node.kind != "call" or any(
-        found in table
-        for found, table in (
-            (node.name, _SPECIAL),
-            (overload, FUNCTIONS),
-            (overload, _BY_LITERAL),
-            (overload, _COUNTED),
-        )
-    )
+    by_overload = (FUNCTIONS, _BY_LITERAL, _COUNTED)
+    return node.kind != "call" or node.name in _SPECIAL or any(node.overload in table for table in by_overload)
 
 
 def is_of_values(node: Node) -> bool:
@@ -86,9 +78,11 @@ class _Builder:
             case "name":
                 return self._name(node.name)
             case "select":
-                return _selected(self.of(node.parts[0]), node.name)
+                operand, field = self.of(node.parts[0]), node.name
+                return lambda of: entry(operand(of), field)
             case "has":
-                return _has(self.of(node.parts[0]), node.name)
+                operand, field = self.of(node.parts[0]), node.name
+                return lambda of: field in operand(of)
             case "list":
                 elements = tuple(map(self.of, node.parts))
                 return lambda of: [one(of) for one in elements]
@@ -106,8 +100,10 @@ class _Builder:
     def _name(self, name: str) -> Evaluator:
         place = self._scope.get(name)
         if place is not None:
-            return _element(place)
-        return _variable(name) if name in VARIABLES else failing(f"conditions have no {name}")
+            return lambda of: of.elements[place]
+        if name in VARIABLES:
+            return lambda of: of.values[name]
+        return failing(f"conditions have no {name}")
 
     def _macro(self, node: Node) -> Evaluator:
         sequence, *parts = node.parts
@@ -160,22 +156,6 @@ class _Loop(NamedTuple):
 
 def _constant(value: Any) -> Evaluator:
     return lambda _: value
-
-
-def _variable(name: str) -> Evaluator:
-    return lambda of: of.values[name]
-
-
-def _element(place: int) -> Evaluator:
-    return lambda of: of.elements[place]
-
-
-def _selected(operand: Evaluator, field: str) -> Evaluator:
-    return lambda of: entry(operand(of), field)
-
-
-def _has(operand: Evaluator, field: str) -> Evaluator:
-    return lambda of: field in operand(of)
 
 
 def _map(pairs: tuple[tuple[Evaluator, Evaluator], ...], of: Evaluation) -> dict[Any, Any]:

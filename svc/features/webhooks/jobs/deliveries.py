@@ -372,16 +372,12 @@ def _log(transaction: Transaction, made: AttemptRecord, status: AttemptStatus) -
     minute = result.started_ms // 60_000
     count = transaction.get(ATTEMPT_COUNTS, *queue, minute)
     if count is None:
-        _purge_old_counts(transaction, queue, minute)
+        oldest = islice(transaction.scan(ATTEMPT_COUNTS, *queue), _OLD_COUNTS_PER_ATTEMPT)
+        for counted in [counted for (*_, counted), _ in oldest if counted < minute - MINUTES_PER_DAY]:
+            transaction.delete(ATTEMPT_COUNTS, *queue, counted)
         count = AttemptCount()
     more = (count.delivered + 1, count.failed) if status == "delivered" else (count.delivered, count.failed + 1)
     transaction.put(ATTEMPT_COUNTS, (*queue, minute), AttemptCount(*more))
-
-
-def _purge_old_counts(transaction: Transaction, queue: EndpointKey, minute: int) -> None:
-    counts = islice(transaction.scan(ATTEMPT_COUNTS, *queue), _OLD_COUNTS_PER_ATTEMPT)
-    for counted in [counted for (*_, counted), _ in counts if counted < minute - MINUTES_PER_DAY]:
-        transaction.delete(ATTEMPT_COUNTS, *queue, counted)
 
 
 def recover_deliveries(transaction: Transaction, queue: EndpointKey, event_ids: Iterable[bytes], now_ms: int) -> int:

@@ -156,11 +156,8 @@ def rotate_secret(
     transaction: Transaction, number: int, endpoint_id: str, *, overlap_hours: int, secrets_key: bytes, now_ms: int
 ) -> Issued | Refusal:
     """Create the next signing secret. The previous one also signs for `overlap_hours`, older ones do not (decisions
-    8.1). Refusals: `404 not_found`, `409 webhook_unsigned` for a chat format, `422` (`out_of_range`) outside 0 to 168
-    hours.
+    8.1). Refusals: `404 not_found`, `409 webhook_unsigned` for a chat format.
     """
-    if not 0 <= overlap_hours <= MAX_OVERLAP_HOURS:
-        return invalid("previous_secret_valid_hours", "out_of_range")
     found = find_endpoint(transaction, number, endpoint_id)
     if found is None:
         return Refusal("not_found")
@@ -239,7 +236,7 @@ def faulty_filter(snapshot: Snapshot, number: int, condition: str | None) -> Ref
     if problem is None:
         return None
     issue, words = problem
-    return msgspec.structs.replace(invalid("filter", issue), explanation=f"filter: {words}")
+    return invalid("filter", issue, explanation=f"filter: {words}")
 
 
 def _not_busy(transaction: Transaction, number: int, endpoint_id: str) -> Registered | Refusal:

@@ -132,7 +132,6 @@ def _alone(cursor_file: Path | None) -> Generator[None]:
 
 
 def _read_cursor(file: Path) -> str | None:
-    """Read the cursor; `None` if there is no file. Raises `CommandError`."""
     try:
         return file.read_bytes().decode("ascii", "replace").strip()
     except FileNotFoundError:

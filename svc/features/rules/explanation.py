@@ -94,7 +94,6 @@ class _Explanation:
                 return Term("term", text, result, (), _RELATIONS[name], left, right, absent)
 
     def _value(self, node: Node) -> Any:
-        """Evaluate a node; return `None` if that fails."""
         self._evaluation.units = self._units
         try:
             return evaluator(node)(self._evaluation)

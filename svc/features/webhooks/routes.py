@@ -189,7 +189,6 @@ async def _is_another_url(services: Services, call: Call, url: str | None) -> bo
 async def _change(
     services: Services, call: Call, job: Callable[..., T | Refusal], *, may_use_reserve: bool = False
 ) -> T | Refusal:
-    """Run a job with the number of the caller's organization."""
     number = call.organization.number
     return await change(services, call, partial(job, number=number), may_use_reserve=may_use_reserve)
 

@@ -15,6 +15,7 @@ from typing import Annotated, NamedTuple
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from svc.features.members.bodies import OwnPassword
 from svc.features.members.jobs import find_member, members_with
 from svc.features.members.sign_in.entering import (
     Entry,
@@ -61,10 +62,7 @@ class SignInBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     email: (
         Annotated[str, Meta(max_length=4 * LONGEST_EMAIL), about("A member's address.", "ada@shop.example")] | UnsetType
     ) = UNSET
-    password: (
-        Annotated[str, Meta(max_length=1024), about("The member's password.", "correct horse battery staple")]
-        | UnsetType
-    ) = UNSET
+    password: OwnPassword | UnsetType = UNSET
     totp: (
         Annotated[
             str,

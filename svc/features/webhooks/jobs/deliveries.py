@@ -312,7 +312,6 @@ def make_due(transaction: Transaction, queue: EndpointKey, now_ms: int, limit: i
 
 
 def _reschedule(transaction: Transaction, queue: EndpointKey, row: tuple[Any, ...], to_ms: int) -> None:
-    """Move a row of `DUE` to another time."""
     *_, due_ms, event_id, kind_index = row
     delivery = transaction.get(DELIVERIES, *queue, event_id, kind_index)
     assert delivery is not None, "a due row without its delivery"

@@ -6,7 +6,7 @@ Each returns what the response shows, or the refusal. The caller notifies the ou
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -22,6 +22,7 @@ from svc.features.webhooks.queries import (
     health,
 )
 from svc.features.webhooks.records import (
+    DELIVERY_KINDS,
     EVENT_TYPES,
     HISTORY_MS,
     LIVE_ONLY,
@@ -212,8 +213,7 @@ def queue_redelivery(
     event = transaction.get(WEBHOOK_EVENTS, number, event_id.bytes)
     if event is None or event.created_at_ms < now_ms - HISTORY_MS:
         return Refusal("not_found")
-    keys = (DeliveryKey(event_id.bytes, kind) for kind in get_args(DeliveryKind))
-    if not any(transaction.has(DELIVERIES, *found.queue, key.event_id, key.kind_index) for key in keys):
+    if not any(transaction.has(DELIVERIES, *found.queue, event_id.bytes, kind) for kind in range(len(DELIVERY_KINDS))):
         return Refusal("not_found")
     free = _not_busy(transaction, number, endpoint_id)
     return free if isinstance(free, Refusal) else _queue(transaction, found.queue, event_id, "redelivery", now_ms)

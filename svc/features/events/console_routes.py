@@ -160,13 +160,10 @@ async def stream(services: Services, call: Call) -> Outcome | Refusal:
     watched = Watched(caller.organization.number, query.environment, filters)
     holds = partial(_holds, services, caller)
     credential = caller.digest if caller.session is None else caller.session.digest
-    viewer = services.part(LiveHub).watch(*watched, credential=credential, holds=holds)
+    hub = services.part(LiveHub)
+    viewer = hub.watch(*watched, credential=credential, holds=holds)
     if viewer is None:
-        full = (
-            "The service has as many live streams open as it may."
-            if services.part(LiveHub).is_full
-            else TOO_MANY_STREAMS
-        )
+        full = "The service has as many live streams open as it may." if hub.is_full else TOO_MANY_STREAMS
         return Refusal("rate_limited", retry_after_s=int(HEARTBEAT_S), explanation=full)
     resumed = None if last is None else partial(_resumed, services, call.turn, watched, last, call.at_ms)
     parts = parts_of(viewer, resumed, partial(_still_holds, services, caller))

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
-from contextlib import aclosing, closing, contextmanager
+from contextlib import AbstractContextManager, aclosing, closing, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -120,15 +120,12 @@ def feed_store(found: Opened) -> Generator[Store]:
         yield store
 
 
-@contextmanager
-def _alone(cursor_file: Path | None) -> Generator[None]:
+def _alone(cursor_file: Path | None) -> AbstractContextManager[None]:
     """Lock the cursor file. Comes first: events that cannot be noted would be printed again. Raises `OperatorError`."""
     if cursor_file is None:
-        yield
-        return
+        return nullcontext()
     taken = f"another command keeps its cursor in {cursor_file}: name another file"
-    with durable_files.exclusive(cursor_file.with_name(f"{cursor_file.name}.lock"), taken):
-        yield
+    return durable_files.exclusive(cursor_file.with_name(f"{cursor_file.name}.lock"), taken)
 
 
 def _read_cursor(file: Path) -> str | None:

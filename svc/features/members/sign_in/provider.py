@@ -27,6 +27,7 @@ from joserfc.errors import JoseError
 from joserfc.jwk import KeySet, KeySetSerialization
 
 from svc.features.members.sign_in.openid import Attempt, Identity, NoIdentity, identity_of
+from svc.identify.network_data.fetch import bounded_content
 from svc.kernel.access.members import is_provider_url, read_roles
 from svc.kernel.access.roles import Role
 from svc.kernel.config import Config, ConfigError
@@ -112,19 +113,14 @@ async def ask(
 async def _exchange(
     tls: ssl.SSLContext, method: str, url: str, headers: list[tuple[str, str]], content: bytes | None
 ) -> tuple[int, bytes]:
-    body = bytearray()
     async with (
         httpcore.AsyncConnectionPool(ssl_context=tls) as pool,
         pool.stream(method, url, headers=headers, content=content) as response,
     ):
-        with trio.CancelScope() as reading:  # leaving the loop would leave the generators of httpcore unfinished
-            async for block in response.aiter_stream():
-                body += block
-                if len(body) > MAX_BYTES:
-                    reading.cancel()
-    if len(body) > MAX_BYTES:
+        body = await bounded_content(response, MAX_BYTES)
+    if body is None:
         raise ProviderError(f"the response to {method} has more than {MAX_BYTES:,} bytes")
-    return response.status, bytes(body)
+    return response.status, body
 
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")

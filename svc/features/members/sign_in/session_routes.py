@@ -214,23 +214,21 @@ async def sign_in_by_password(
     over = services.limits.account_refusal(email_digest(email), call.at_ms)
     if over is not None:
         return over
-    hashed = await services.part(PasswordHasher).hash(email, password[: LONGEST_PASSWORD + 1])
+    hasher = services.part(PasswordHasher)
+    hashed = await hasher.hash(email, password[: LONGEST_PASSWORD + 1])
     if isinstance(hashed, Refusal):
         return hashed
-
     code_ms = services.world.wall_time_of(call.at_ms)  # the authenticator has a clock of its own
 
     def find(snapshot: Snapshot) -> tuple[Proven, Entry] | Refusal:
-        proven = _proven(snapshot, services.part(PasswordHasher).key, email, hashed, body, code_ms)
+        proven = _proven(snapshot, hasher.key, email, hashed, body, code_ms)
         return proven if isinstance(proven, Refusal) else (proven, entry_of(services, call, snapshot, proven[:2]))
 
     found = await services.store.query(find)
     if isinstance(found, Refusal):
         return found
     proven, entry = found
-    job = partial(
-        _record_sign_in, proven=proven, key=services.part(PasswordHasher).key, now_ms=call.at_ms, code_ms=code_ms
-    )
+    job = partial(_record_sign_in, proven=proven, key=hasher.key, now_ms=call.at_ms, code_ms=code_ms)
     came = await enter(services, call, entry, job)
     return came if isinstance(came, Refusal) else entered(services, entry, came[1])
 

@@ -123,17 +123,16 @@ class _Builder:
         if counted is not None:
             return partial(counted, *map(self.of, node.parts))
         function = FUNCTIONS.get(node.overload)
-        match node.parts:
-            case _ if function is None:
-                return failing(f"conditions have no function {node.name} for these values")
-            case (left, Node(kind="constant", value=value)):
-                return _with_constant(function, self.of(left), value)
-            case (left, right):
-                return _of_two(function, self.of(left), self.of(right))
-            case (only,):
-                return _of_one(function, self.of(only))
-            case _:
-                return failing(f"conditions have no function {node.name} for these values")
+        if function is None:
+            return failing(f"conditions have no function {node.name} for these values")
+        left, *others = map(self.of, node.parts)
+        if not others:
+            return lambda of: function(left(of))
+        if node.parts[1].kind == "constant":
+            value = node.parts[1].value
+            return lambda of: function(left(of), value)
+        (right,) = others
+        return lambda of: function(left(of), right(of))
 
 
 class _Loop(NamedTuple):
@@ -168,18 +167,6 @@ def _map(pairs: tuple[tuple[Evaluator, Evaluator], ...], of: Evaluation) -> dict
             raise EvaluationError(f"a map has the key {name!r} twice")
         found[name] = value(of)
     return found
-
-
-def _of_one(function: Callable[[Any], Any], operand: Evaluator) -> Evaluator:
-    return lambda of: function(operand(of))
-
-
-def _of_two(function: Callable[[Any, Any], Any], left: Evaluator, right: Evaluator) -> Evaluator:
-    return lambda of: function(left(of), right(of))
-
-
-def _with_constant(function: Callable[[Any, Any], Any], left: Evaluator, value: Any) -> Evaluator:
-    return lambda of: function(left(of), value)
 
 
 def _and(left: Evaluator, right: Evaluator) -> Evaluator:

@@ -246,13 +246,12 @@ def open_deliveries(transaction: Transaction, queues: Sequence[EndpointKey], key
     transaction.put_all(DUE, [(*queue, now_ms, event_id, kind) for queue in queues], b"")
 
 
-def rewrite_delivery(transaction: Transaction, queue: EndpointKey, key: DeliveryKey) -> bool:
-    """Write a delivery as it is: a commit that the disk has to take. Return `False` if it is gone."""
+def rewrite_delivery(transaction: Transaction, queue: EndpointKey, key: DeliveryKey) -> None:
+    """Write a delivery as it is, if it is there: a commit that the disk has to take."""
     row = (*queue, key.event_id, key.kind_index)
     delivery = transaction.get(DELIVERIES, *row)
     if delivery is not None:
         transaction.put(DELIVERIES, row, delivery)
-    return delivery is not None
 
 
 def log_attempt(transaction: Transaction, made: AttemptRecord) -> AttemptOutcome:

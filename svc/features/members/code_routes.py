@@ -98,7 +98,7 @@ async def confirm_codes(services: Services, call: Call) -> RecoveryCodesBody | R
     whose = _whose(caller_of(call))
     if whose is None:
         return Refusal("not_found")
-    over = _over(services, call, whose.member)
+    over = services.limits.account_refusal(email_digest(whose.member.email), call.at_ms)
     if over is not None:
         return over
     code_ms = services.world.wall_time_of(call.at_ms)  # the authenticator has a clock of its own
@@ -217,12 +217,8 @@ async def _proof(services: Services, call: Call, whose: _Whose) -> Callable[[Tra
 
 async def _hashed(services: Services, call: Call, member: Member, password: str) -> bytes | Refusal:
     """Return the hash of a password that may be the member's. `429 rate_limited` as for signing in with the address."""
-    over = _over(services, call, member)
+    over = services.limits.account_refusal(email_digest(member.email), call.at_ms)
     return over or await services.part(PasswordHasher).hash(member.email, password[: LONGEST_PASSWORD + 1])
-
-
-def _over(services: Services, call: Call, member: Member) -> Refusal | None:
-    return services.limits.account_refusal(email_digest(member.email), call.at_ms)
 
 
 _route = partial(console_route, method="POST", needs="own", errors=("not_found", "rate_limited", "service_unavailable"))

@@ -230,8 +230,12 @@ async def accept(services: Services, call: Call) -> Outcome | Refusal:
     if isinstance(hashed, Refusal):
         return hashed
     password = stored_password(services.part(PasswordHasher).key, member.id, hashed)
-    accepting = partial(_accept, number=number, digest=invitation, password=password, now_ms=call.at_ms)
-    came = await enter(services, call, entry, accepting)
+
+    def job(transaction: Transaction) -> MemberChange | Refusal:
+        accepted = accept_invitation(transaction, number, invitation, password, call.at_ms)
+        return accepted or refused(INVITATION_REFUSED, "the invitation was used meanwhile")
+
+    came = await enter(services, call, entry, job)
     if isinstance(came, Refusal):
         return came
     accepted, set_cookie = came
@@ -250,13 +254,6 @@ def _find_invited(snapshot: Snapshot, token: str, digest: bytes, now_ms: int) ->
     if member is None:
         return refused(INVITATION_REFUSED, "unknown invitation, or it has expired")
     return organization, member
-
-
-def _accept(
-    transaction: Transaction, number: int, digest: bytes, password: bytes, now_ms: int
-) -> MemberChange | Refusal:
-    accepted = accept_invitation(transaction, number, digest, password, now_ms)
-    return accepted or refused(INVITATION_REFUSED, "the invitation was used meanwhile")
 
 
 ROUTES: tuple[Route, ...] = (

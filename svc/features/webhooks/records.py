@@ -115,13 +115,10 @@ class Endpoint(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """A condition in CEL: only events of which it is true are sent, of the types in `payloads.FILTERED`."""
 
     @property
-    def is_signed(self) -> bool:
-        """Return whether deliveries to it are signed. If not, its secret was never shown to anybody."""
-        return not self.is_chat
-
-    @property
     def is_chat(self) -> bool:
-        """Return whether people read its deliveries: it gets one message for an identification (docs/adr/0224)."""
+        """Return whether people read its deliveries: it gets one message for an identification (docs/adr/0224), which
+        is unsigned. Its secret was never shown to anybody.
+        """
         return self.format != "json"
 
 

@@ -207,8 +207,8 @@ async def _issue(services: Services, call: Call, job: Callable[..., Issued | Ref
     if isinstance(issued, Refusal):
         return issued
     row = await _row(services, call, issued.registered)
-    is_signed = issued.registered.endpoint.is_signed
-    shown = (issued.secret, standard_secret(issued.secret)) if is_signed else ("", "")
+    is_chat = issued.registered.endpoint.is_chat
+    shown = ("", "") if is_chat else (issued.secret, standard_secret(issued.secret))
     return IssuedWebhookBody(row, *shown)
 
 

@@ -330,17 +330,14 @@ _PARTS: Final = {
 _TURNED: Final = {"_<_": "_>_", "_<=_": "_>=_", "_>_": "_<_", "_>=_": "_<=_", "_==_": "_==_", "_!=_": "_!=_"}
 
 
-def warnings(tree: Node, kind: EnvironmentKind | None = None) -> list[str]:
-    """Return a sentence for each literal that no event can have. `kind`: of the environments whose events are asked;
-    `None` = of any.
-    """
+def warnings(tree: Node, kind: EnvironmentKind) -> list[str]:
+    """Return a sentence for each literal that no event of this kind of environment can have."""
     return list(dict.fromkeys(_Looking(kind).at(tree, {})))
 
 
 class _Looking:
-    def __init__(self, kind: EnvironmentKind | None) -> None:
-        self._domains = dict(_DOMAINS)
-        self._domains["environment"] = _one_of("an environment", ENVIRONMENTS) if kind is None else _ENVIRONMENTS[kind]
+    def __init__(self, kind: EnvironmentKind) -> None:
+        self._domains = {**_DOMAINS, "environment": _ENVIRONMENTS[kind]}
 
     def at(self, node: Node, scope: Mapping[str, str]) -> Iterator[str]:
         """Yield warnings about a node. `scope`: name of an element of a macro -> the variable that it is of."""

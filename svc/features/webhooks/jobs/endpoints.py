@@ -162,7 +162,7 @@ def rotate_secret(
     found = find_endpoint(transaction, number, endpoint_id)
     if found is None:
         return Refusal("not_found")
-    if not found.endpoint.is_signed:
+    if found.endpoint.is_chat:
         return Refusal("webhook_unsigned")
     generation = found.endpoint.generation + 1
     secret = signing_secret(secrets_key, endpoint_id, generation)

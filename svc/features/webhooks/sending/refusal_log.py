@@ -129,9 +129,12 @@ class RefusalLog:
                     heapq.heappush(self._due, (outcome.due_ms, name))
 
     def _keep(self, name: Name, request: RefusedRequest | None, due_ms: int | None) -> None:
-        """Keep a refusal or a due time for the next commit."""
+        """Keep a refusal or a due time for the next commit. What came meanwhile is the latest."""
         if request is not None:
+            later = self._gathered.pop(name, None)
             self.note(request)
+            if later is not None:
+                self.note(later)
         if due_ms is not None:
             heapq.heappush(self._due, (due_ms, name))
 

@@ -10,6 +10,7 @@ are asked for as open data: an event that was stored by another version is descr
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, Literal, NamedTuple
@@ -255,11 +256,7 @@ def _slack(message: Message) -> dict[str, Any]:
     ]
     if line:
         blocks.append({"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": line}]})
-    return {"text": _slack_escaped(message.title), "blocks": blocks}
-
-
-def _slack_escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return {"text": html.escape(message.title, quote=False), "blocks": blocks}
 
 
 _MARKS = re.compile(r"[\\*_~`|<>\[\]()#:@-]")

@@ -13,6 +13,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
@@ -184,11 +185,8 @@ def _test(data: Data) -> _Said:
     return _Said("This is a test delivery", (("Endpoint", data.get("endpoint_id")),), "webhooks")
 
 
-def _review(title: str, tone: Tone) -> Callable[[Data], _Said]:
-    def said(data: Data) -> _Said:
-        return _Said(title, _of_review(data), _event(data), tone)
-
-    return said
+def _review(title: str, tone: Tone, data: Data) -> _Said:
+    return _Said(title, _of_review(data), _event(data), tone)
 
 
 def _of_review(data: Data) -> Iterator[tuple[str, Any]]:
@@ -221,8 +219,8 @@ _SAID: Final[dict[str, Callable[[Data], _Said]]] = {
     "billing.status_changed": _billing,
     "usage.daily_settled": _settled,
     "webhook.test": _test,
-    "review.opened": _review("A review was opened", "warning"),
-    "review.closed": _review("A review was closed", "calm"),
+    "review.opened": partial(_review, "A review was opened", "warning"),
+    "review.closed": partial(_review, "A review was closed", "calm"),
 }
 DESCRIBED: Final = frozenset(_SAID)
 """Types of events that have words of their own; any other is shown as its fields."""

@@ -7,10 +7,10 @@ no other row is read. Where a condition names labels, two rows are read for the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import islice
-from typing import Final, Literal, NamedTuple, TypeVar
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 
@@ -47,9 +47,6 @@ from svc.kernel.tenants.tables import ORGANIZATIONS
 from svc.kernel.values.ids import DAY_MS
 from svc.kernel.values.refusals import Refusal
 
-Q = TypeVar("Q")
-A = TypeVar("A")
-
 MAX_REVISIONS = 100
 """Of a ruleset that are kept."""
 
@@ -75,7 +72,7 @@ def facts_of(
     ages = Ages(_days(visitor_first_s, at_s), _days(account.first_s, at_s))
     is_relied_on = partial(may_be_trusted, event=event, is_verified=account.is_verified)
     in_list = AskedLists(snapshot, owner, partial(listed_value, event), listed_ms, is_relied_on)
-    return Facts(event, ages, in_list, in_list.any_of, _asked_once(partial(_labels, snapshot, owner.number, event)))
+    return Facts(event, ages, in_list, in_list.any_of, partial(_labels, snapshot, owner.number, event))
 
 
 def listed_value(event: Event, kind: ListKind) -> str | None:
@@ -91,18 +88,6 @@ _LISTED_FIELDS: Final[dict[ListKind, str]] = {
     "origin": "origin",
     "tag": "tag",
 }
-
-
-def _asked_once(question: Callable[[Q], A]) -> Callable[[Q], A]:
-    """Cache the answers of a question. `functools.cache` would take longer to set up than all other facts."""
-    answers: dict[Q, A] = {}
-
-    def ask(about: Q) -> A:
-        if about not in answers:
-            answers[about] = question(about)
-        return answers[about]
-
-    return ask
 
 
 def _labels(snapshot: Snapshot, number: int, event: Event, subject: Literal["visitor", "account"]) -> Sequence[str]:

@@ -29,7 +29,7 @@ from bench.serving import prepare
 from bench.usage import read_options
 from svc.command.logs import set_up_logging
 from svc.features.webhooks.addresses import TargetPolicy
-from svc.features.webhooks.jobs.endpoints import EndpointChange, Issued, NewEndpoint, change_endpoint, create_endpoint
+from svc.features.webhooks.jobs.endpoints import Issued, NewEndpoint, change_endpoint, create_endpoint
 from svc.features.webhooks.queries import Registered
 from svc.features.webhooks.records import Transport
 from svc.features.webhooks.tables import ATTEMPTS, WEBHOOK_EVENTS
@@ -108,9 +108,7 @@ class Running:
     def pause(self, places: Iterable[int], *, paused: bool) -> None:
         """Those of the endpoints that `subscribe` has made."""
         for place in places:
-            change = partial(
-                change_endpoint, number=1, endpoint_id=f"whk_{place}", change=EndpointChange(paused=paused)
-            )
+            change = partial(change_endpoint, number=1, endpoint_id=f"whk_{place}", fields={"paused": paused})
             assert isinstance(self.found.store.write_one_now(change), Registered)
 
     def delays_ms(self, arrivals: Sequence[Arrival]) -> list[float]:

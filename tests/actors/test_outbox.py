@@ -14,7 +14,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from svc.features.webhooks.jobs.endpoints import Queued, queue_test
+from svc.features.webhooks.jobs.endpoints import Queued
 from svc.features.webhooks.queries import Registered, find_endpoint
 from svc.features.webhooks.queues import BACKLOG_OVER
 from svc.features.webhooks.records import Attempted
@@ -50,8 +50,7 @@ def status(world: OutboxWorld, registered: Registered) -> str:
 
 
 def queued_test(world: OutboxWorld, registered: Registered) -> Queued | Refusal:
-    job = partial(queue_test, number=registered.queue.organization, endpoint_id=registered.endpoint.id)
-    queued = world.do(partial(job, event_id=world.world.request_id(world.now_ms), now_ms=world.now_ms))
+    queued = world.queue_test(registered)
     if isinstance(queued, Queued):
         world.outbox.wake((queued.queue,))
     return queued

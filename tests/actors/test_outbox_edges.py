@@ -12,7 +12,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from svc.features.webhooks.jobs.endpoints import Queued, queue_redelivery, queue_test
+from svc.features.webhooks.jobs.endpoints import Queued, queue_redelivery
 from svc.features.webhooks.queries import Registered
 from svc.features.webhooks.records import Attempted
 from svc.features.webhooks.retries import STEPS_MS
@@ -181,8 +181,7 @@ async def test_removing_or_pausing_an_endpoint_does_not_lower_its_concurrency_li
     with outbox_world(tmp_path) as world:
         number = world.organization()
         endpoint = world.endpoint(number, URL)
-        job = partial(queue_test, number=number, endpoint_id=endpoint.endpoint.id)
-        world.do(partial(job, event_id=world.world.request_id(world.now_ms), now_ms=world.now_ms))
+        world.queue_test(endpoint)
         world.change(endpoint, paused=True)
         await run_for(world, 1)
         assert [one.error for one in world.attempts(number)] == ["paused"]

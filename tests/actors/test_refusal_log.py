@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 import trio
@@ -22,8 +23,8 @@ URL = "https://receiver.example/"
 
 
 @asynccontextmanager
-async def running(world: OutboxWorld) -> AsyncGenerator[RefusalLog, None]:
-    refusals = RefusalLog(world.store, world.world, world.outbox.wake)
+async def running(world: OutboxWorld, refusals: RefusalLog | None = None) -> AsyncGenerator[RefusalLog, None]:
+    refusals = refusals or RefusalLog(world.store, world.world, world.outbox.wake)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(world.outbox.run)
         nursery.start_soon(refusals.run)
@@ -190,3 +191,29 @@ async def test_a_full_store_delays_refusal_reports_and_loses_none(
             full = False
             await trio.sleep(120)
         assert [count for *_, count in told(world)] == [5]
+
+
+async def test_the_details_are_of_the_latest_refusal_also_of_one_that_came_while_a_write_failed(
+    tmp_path: Path, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+):
+    with outbox_world(tmp_path) as world:
+        number = world.organization()
+        world.endpoint(number, URL, events=("identification.refused",))
+        write, refusals, left = world.store.write, RefusalLog(world.store, world.world, world.outbox.wake), 3
+        noted = [refused(world, number)]
+
+        async def may_be_full(jobs: Any, **how: Any) -> Any:
+            nonlocal left
+            if left:
+                left -= 1
+                noted.append(refused(world, number))
+                refusals.note(noted[-1])
+                raise StoreFullError("no space")
+            return await write(jobs, **how)
+
+        monkeypatch.setattr(world.store, "write", may_be_full)
+        async with running(world, refusals):
+            refusals.note(noted[0])
+            await trio.sleep(120)
+        (data,) = [json.loads(post.body)["data"] for post in world.receivers.posts]
+        assert (data["count"], data["request_id"]) == (4, str(UUID(bytes=noted[-1].request_id)))

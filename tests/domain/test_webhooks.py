@@ -25,6 +25,7 @@ from svc.features.webhooks.content.envelope import (
     signing_secret,
 )
 from svc.features.webhooks.content.payloads import suspect
+from svc.features.webhooks.jobs.refusals import note, notify
 from svc.features.webhooks.records import (
     DELIVERY_KINDS,
     EVENT_TYPES,
@@ -33,9 +34,9 @@ from svc.features.webhooks.records import (
     DeliveryKind,
     Endpoint,
     Health,
+    Refusals,
     webhook_environment,
 )
-from svc.features.webhooks.refused import Refusals, note, notify
 from svc.features.webhooks.retries import (
     DELIVERY_TRANSITIONS,
     ENDPOINT_TRANSITIONS,

@@ -22,8 +22,7 @@ from svc.features.inspection import inspection
 from svc.features.inspection.inspection import read_key
 from svc.features.inspection.showing import WRITTEN
 from svc.features.tables import TABLES
-from svc.features.webhooks.records import DeliveryKey, WebhookEvent
-from svc.features.webhooks.refused import Refusals
+from svc.features.webhooks.records import DeliveryKey, Refusals, WebhookEvent
 from svc.features.webhooks.tables import DUE, MANUAL, REFUSALS, REMOVED_ENDPOINTS, WEBHOOK_EVENTS
 from svc.identify.records import TextErasure
 from svc.identify.tables import (

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from svc.features.rules.checking import MAX_DRAFTED_RULES
-from svc.features.rules.proposals import MAX_PROPOSALS
-from svc.features.rules.ruleset import MAX_RULES
+from svc.features.rules.ruleset import MAX_PROPOSALS, MAX_RULES
 from svc.features.rules.tables import RULE_PROPOSALS
 from tests.spec.automation import Automation
 from tests.spec.commands import run_beside

@@ -10,7 +10,7 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from svc.features.webhooks.jobs.deliveries import AttemptRecord, enqueue, log_attempt
-from svc.features.webhooks.jobs.endpoints import EndpointChange, NewEndpoint, change_endpoint, create_endpoint
+from svc.features.webhooks.jobs.endpoints import NewEndpoint, change_endpoint, create_endpoint
 from svc.features.webhooks.queries import ClaimedDelivery, next_delivery
 from svc.features.webhooks.records import Attempted
 from svc.features.webhooks.retries import AttemptResult
@@ -100,7 +100,7 @@ def test_deliveries_recovered_for_a_paused_endpoint_wait_and_the_output_says_so(
     """Decisions 8.4: queued ones wait and go out on resume."""
     world = World.real()
     found = opened(tmp_path / "data", world)
-    pause = partial(change_endpoint, number=1, endpoint_id=ENDPOINT, change=EndpointChange(paused=True))
+    pause = partial(change_endpoint, number=1, endpoint_id=ENDPOINT, fields={"paused": True})
     found.store.write_now([pause])
     found.store.close()
     ran = run("webhook", "recover", ENDPOINT, "--since", LONG_AGO)

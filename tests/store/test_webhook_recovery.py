@@ -6,7 +6,8 @@ from functools import partial
 from pathlib import Path
 from uuid import UUID
 
-from svc.features.webhooks.jobs.deliveries import AttemptRecord, log_attempt, purge_webhook_event, recover_deliveries
+from svc.features.webhooks.jobs.cleanup import purge_webhook_event
+from svc.features.webhooks.jobs.deliveries import AttemptRecord, log_attempt, recover_deliveries
 from svc.features.webhooks.jobs.endpoints import queue_redelivery
 from svc.features.webhooks.queries import (
     ClaimedDelivery,

@@ -8,8 +8,9 @@ from uuid import UUID
 
 import pytest
 
-from svc.features.webhooks.jobs.deliveries import AttemptRecord, log_attempt, purge_webhook_event
-from svc.features.webhooks.jobs.endpoints import Issued, Queued, queue_redelivery, queue_test, rotate_secret
+from svc.features.webhooks.jobs.cleanup import purge_webhook_event
+from svc.features.webhooks.jobs.deliveries import AttemptRecord, log_attempt
+from svc.features.webhooks.jobs.endpoints import Issued, Queued, queue_redelivery, rotate_secret
 from svc.features.webhooks.queries import (
     LEAP_AFTER,
     LEAPS,
@@ -20,7 +21,6 @@ from svc.features.webhooks.queries import (
     first_removed,
     health,
     is_responding,
-    manual_delivery,
     next_delivery,
     queues_with_work,
 )
@@ -56,8 +56,7 @@ def set_health(world: OutboxWorld, queue: EndpointKey, state: Health) -> None:
 
 
 def queued_test(world: OutboxWorld, endpoint: Registered) -> Queued:
-    job = partial(queue_test, number=endpoint.queue.organization, endpoint_id=endpoint.endpoint.id)
-    queued = world.do(partial(job, event_id=world.world.request_id(EPOCH_MS), now_ms=EPOCH_MS))
+    queued = world.queue_test(endpoint)
     assert isinstance(queued, Queued)
     return queued
 
@@ -231,7 +230,7 @@ def test_erasing_the_event_of_an_ended_redelivery_keeps_a_queued_test(tmp_path: 
         queued = queued_test(world, endpoint)
         world.do(partial(purge_webhook_event, organization=number, event_id=key.event_id))
         waiting = DeliveryKey(queued.event_id.bytes, "test")
-        assert world.read(partial(manual_delivery, queue=endpoint.queue)) == waiting
+        assert world.read(lambda snapshot: snapshot.get(MANUAL, *endpoint.queue)) == waiting
         assert [left for left, _ in world.deliveries(endpoint.queue)] == [waiting]
         world.do(partial(purge_webhook_event, organization=number, event_id=waiting.event_id))
         assert world.read(lambda snapshot: snapshot.count(MANUAL)) == 0
@@ -296,8 +295,7 @@ def test_an_automatic_delivery_that_ends_leaves_a_test_queued(tmp_path: Path):
         assert isinstance(automatic, ClaimedDelivery)
         assert automatic.key.kind == "auto"
         tried(world, automatic, 200)
-        again = partial(queue_test, number=number, endpoint_id=endpoint.endpoint.id, now_ms=EPOCH_MS)
-        assert isinstance(world.do(partial(again, event_id=world.world.request_id(EPOCH_MS))), Refusal)
+        assert isinstance(world.queue_test(endpoint), Refusal)
         still = claimed(world, endpoint.queue)
         assert isinstance(still, ClaimedDelivery)
         assert still.key == asked.key

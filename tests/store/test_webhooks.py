@@ -11,15 +11,13 @@ from typing import Any
 import pytest
 
 from svc.features.webhooks.content.envelope import identification_event_id
+from svc.features.webhooks.jobs.cleanup import erase_identification, sweep_removed
 from svc.features.webhooks.jobs.deliveries import (
     AttemptOutcome,
     AttemptRecord,
     enqueue,
-    erase_identification,
     log_attempt,
-    sweep_removed,
 )
-from svc.features.webhooks.jobs.endpoints import Queued, queue_test
 from svc.features.webhooks.jobs.refusals import Notified, note_refusal, notify_refusals
 from svc.features.webhooks.queries import (
     ClaimedDelivery,
@@ -46,7 +44,7 @@ from svc.features.webhooks.tables import (
 from svc.kernel.store.schema.codec import Record
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.values.partitions import EndpointKey
-from svc.kernel.values.refusals import Refusal, RefusedRequest
+from svc.kernel.values.refusals import RefusedRequest
 from tests.support.outbox import EVENT, OutboxWorld, outbox_world
 from tests.support.worlds import EPOCH_MS
 
@@ -158,12 +156,6 @@ def test_an_attempt_that_is_handed_in_again_after_its_commit_counts_once(tmp_pat
 # Tests and redeliveries
 
 
-def queued_test(world: OutboxWorld, endpoint: Registered, at_ms: int = EPOCH_MS) -> Queued | Refusal:
-    event_id = world.world.request_id(at_ms)
-    job = partial(queue_test, number=endpoint.queue.organization, endpoint_id=endpoint.endpoint.id)
-    return world.do(partial(job, event_id=event_id, now_ms=at_ms))
-
-
 # Removal and erasure
 
 
@@ -174,7 +166,7 @@ def test_a_removed_endpoint_is_deleted_in_steps_and_its_log_stays(tmp_path: Path
         for _ in range(25):
             world.enqueue(number)
         attempt(world, endpoint.queue)
-        queued_test(world, endpoint)
+        world.queue_test(endpoint)
         world.remove(endpoint)
         assert world.read(partial(next_delivery, queue=endpoint.queue, now_ms=EPOCH_MS, in_flight=())) == NoWork(None)
         steps = 0

@@ -14,13 +14,15 @@ import trio
 from svc.features.checks.invariants import violations
 from svc.features.organizations.jobs import create_organization
 from svc.features.webhooks.content.envelope import secrets_key
+from svc.features.webhooks.content.payloads import EndpointTest
 from svc.features.webhooks.jobs.deliveries import enqueue
 from svc.features.webhooks.jobs.endpoints import (
-    EndpointChange,
     Issued,
     NewEndpoint,
+    Queued,
     change_endpoint,
     create_endpoint,
+    queue_sample,
     remove_endpoint,
 )
 from svc.features.webhooks.queries import Registered
@@ -94,11 +96,17 @@ class OutboxWorld:
         )
 
     def change(self, registered: Registered, **fields: Any) -> Registered:
-        number, change = registered.queue.organization, EndpointChange(**fields)
-        job = partial(change_endpoint, number=number, endpoint_id=registered.endpoint.id, change=change)
+        number, endpoint_id = registered.queue.organization, registered.endpoint.id
+        job = partial(change_endpoint, number=number, endpoint_id=endpoint_id, fields=fields)
         changed = self.do(job)
         assert isinstance(changed, Registered)
         return changed
+
+    def queue_test(self, registered: Registered) -> Queued | Refusal:
+        number, endpoint_id = registered.queue.organization, registered.endpoint.id
+        job = partial(queue_sample, number=number, endpoint_id=endpoint_id, event_type="webhook.test")
+        event_id = self.world.request_id(self.now_ms)
+        return self.do(partial(job, data=EndpointTest(endpoint_id), event_id=event_id, now_ms=self.now_ms))
 
     def remove(self, registered: Registered) -> None:
         queue = self.do(

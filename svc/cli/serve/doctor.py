@@ -176,7 +176,7 @@ def chat_links(examined: Examined) -> Finding:
 def links_of(store: Readable) -> Finding:
     """Check the chat links of the endpoints of a store, as `chat_links` does without `public_url`."""
     with store.read() as snapshot:
-        chats = sum(not endpoint.is_signed for _, endpoint in snapshot.scan(ENDPOINTS))
+        chats = sum(endpoint.is_chat for _, endpoint in snapshot.scan(ENDPOINTS))
     if not chats:
         return Finding("ok", "no webhook goes to a chat; messages would have no link without the setting public_url")
     says = f"the messages of {chats} chat webhook{'s' * (chats != 1)} have no link to the console"

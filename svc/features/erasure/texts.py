@@ -27,8 +27,7 @@ from svc.features.reviews.jobs import change_note
 from svc.features.reviews.queries import subject_stem
 from svc.features.reviews.reviews import Note, Review
 from svc.features.reviews.tables import NOTES, REVIEWS
-from svc.features.rules.proposals import Proposal
-from svc.features.rules.ruleset import Rule
+from svc.features.rules.ruleset import Proposal, Rule
 from svc.features.rules.tables import RULE_PROPOSALS, RULESET_HISTORY, RULESETS
 from svc.features.views.tables import SAVED_VIEWS
 from svc.features.views.views import View

@@ -11,7 +11,7 @@ from uuid import UUID
 import msgspec
 
 from svc.features.labels.jobs import LabelChange, Labeled, label_request, rewrite_labeled
-from svc.features.webhooks.jobs.deliveries import remove_account
+from svc.features.webhooks.jobs.cleanup import remove_account
 from svc.identify.queries.events import event_by_request, refuse_hidden
 from svc.identify.queries.velocity import event_subjects, is_counted
 from svc.identify.recording.velocity import move_event, verify_pair

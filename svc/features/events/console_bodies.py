@@ -18,7 +18,6 @@ from svc.identify.model import AnonymityNetwork
 from svc.identify.queries.events import EventMatch
 from svc.identify.queries.visitors import Activity
 from svc.identify.records import Event
-from svc.kernel.access.credentials import ApiKey
 from svc.kernel.values.fields import (
     A_KEY_ID,
     TIME_FORM,
@@ -56,11 +55,6 @@ class ConsoleEventBody(msgspec.Struct, frozen=True, kw_only=True):
     deliveries: Annotated[
         tuple[WebhookDeliveryBody, ...], about("The last 100 attempts to deliver webhooks about it, newest first.")
     ]
-
-
-def event_key(key_id: str, key: ApiKey | None) -> EventKeyBody:
-    """Return the key of an event; `None` = it is not kept any more."""
-    return EventKeyBody(id=key_id) if key is None else EventKeyBody(id=key.id, name=key.name, last4=key.last4)
 
 
 class ConsoleEventsQuery(EventsWindowQuery, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -199,11 +193,9 @@ def seen(record: Visitor | None, activity: Activity) -> dict[str, str]:
     last_ms = activity.last_ms
     if last_ms is None and record is not None:
         last_ms = record.last_seen_s * 1000
-    return (
-        {}
-        if first_ms is None or last_ms is None
-        else {"first_seen": timestamp(first_ms), "last_seen": timestamp(last_ms)}
-    )
+    if first_ms is None or last_ms is None:
+        return {}
+    return {"first_seen": timestamp(first_ms), "last_seen": timestamp(last_ms)}
 
 
 def _grouped(found: Iterable[EventMatch], name: str) -> dict[str, list[Event]]:

@@ -21,7 +21,7 @@ from svc.features.events.console_bodies import (
     ConsoleEventBody,
     ConsoleEventsQuery,
     CountEventsQuery,
-    event_key,
+    EventKeyBody,
 )
 from svc.features.events.live import MAX_VIEWERS, LiveEvent, LiveHub, Viewer
 from svc.features.events.routes import (
@@ -51,6 +51,7 @@ from svc.kernel.tenants import queries as lookups
 from svc.kernel.values.fields import Environment, about
 from svc.kernel.values.ids import end_of_now
 from svc.kernel.values.refusals import Refusal, invalid
+from svc.kernel.values.struct_fields import body_of
 from svc.kernel.work.slices import all_in_slices
 
 ATTEMPTS_SHOWN = 100
@@ -96,7 +97,7 @@ async def read_event(services: Services, call: Call) -> ConsoleEventBody | Refus
         key = lookups.find_key_of(snapshot, number, event.key_id, get_args(KeyKind))
         return ConsoleEventBody(
             event=detailed(snapshot, number, request_id, event),
-            key=event_key(event.key_id, key),
+            key=EventKeyBody(id=event.key_id) if key is None else body_of(EventKeyBody, key),
             previous=_id_text(beside.previous),
             next=_id_text(beside.next),
             deliveries=tuple(starmap(delivery_row, attempts)),
@@ -159,13 +160,10 @@ async def stream(services: Services, call: Call) -> Outcome | Refusal:
     watched = Watched(caller.organization.number, query.environment, filters)
     holds = partial(_holds, services, caller)
     credential = caller.digest if caller.session is None else caller.session.digest
-    viewer = services.part(LiveHub).watch(*watched, credential=credential, holds=holds)
+    hub = services.part(LiveHub)
+    viewer = hub.watch(*watched, credential=credential, holds=holds)
     if viewer is None:
-        full = (
-            "The service has as many live streams open as it may."
-            if services.part(LiveHub).is_full
-            else TOO_MANY_STREAMS
-        )
+        full = "The service has as many live streams open as it may." if hub.is_full else TOO_MANY_STREAMS
         return Refusal("rate_limited", retry_after_s=int(HEARTBEAT_S), explanation=full)
     resumed = None if last is None else partial(_resumed, services, call.turn, watched, last, call.at_ms)
     parts = parts_of(viewer, resumed, partial(_still_holds, services, caller))

@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-import msgspec
 import structlog
 from msgspec import UNSET
 
@@ -49,7 +48,6 @@ from svc.identify.events.listing import (
 )
 from svc.identify.keys import deferred
 from svc.identify.queries import events
-from svc.identify.queries import events as event_queries
 from svc.identify.queries.visitors import visitor_id_of
 from svc.identify.records import DeferredReport, Event
 from svc.kernel.store.schema.codec import CorruptionError
@@ -57,7 +55,7 @@ from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.fields import Environment
 from svc.kernel.values.ids import end_of_now
 from svc.kernel.values.refusals import Detail, Refusal
-from svc.kernel.values.struct_fields import sent
+from svc.kernel.values.struct_fields import fields_sent, sent
 from svc.kernel.work.slices import scanned
 
 log = structlog.get_logger()
@@ -198,7 +196,7 @@ async def read_event(services: Services, caller: Caller, request_id: UUID, now_m
 def detailed(snapshot: Snapshot, number: int, request_id: UUID, event: Event) -> EventDetailBody:
     """Return a stored event in the form of interface 2.3, with its archive and its deferred report."""
     document = _document(snapshot, number, request_id, event)
-    report = event_queries.deferred_report(snapshot, number, request_id)
+    report = events.deferred_report(snapshot, number, request_id)
     return event_detail(event, request_id, document, None if report is None else inflate(report.signals))
 
 
@@ -210,7 +208,7 @@ async def update_event(services: Services, call: Call) -> EventDetailBody | Labe
     if isinstance(request_id, Refusal):
         return request_id
     caller, body = caller_of(call), call.body
-    fields = {name: value for name, value in msgspec.structs.asdict(body).items() if value is not UNSET}
+    fields = fields_sent(body)
     label = LabelChange(fields.pop("label", UNSET), fields.pop("label_reason", UNSET))
     job = partial(
         change_event,
@@ -306,10 +304,10 @@ def _document(snapshot: Snapshot, number: int, request_id: UUID, event: Event) -
     """Return the archive; `None` where none was kept. Raises `CorruptionError` (decisions 17.5)."""
     if not event.has_document:
         return None
-    document = event_queries.document(snapshot, number, request_id)
+    document = events.document(snapshot, number, request_id)
     if document is None:
         raise CorruptionError(f"request {request_id} has no document, and its event says otherwise")
-    weights = event_queries.weights_snapshot(snapshot, document.weights_digest)
+    weights = events.weights_snapshot(snapshot, document.weights_digest)
     split_from = visitor_id_of(snapshot, number, document.split_from)
     try:
         return document_body(event, document, inflate(document.signals), weights, split_from)

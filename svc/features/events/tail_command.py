@@ -5,8 +5,8 @@ and goes on where it was (ADR 130, 221).
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
-from contextlib import aclosing, closing, contextmanager
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -120,19 +120,15 @@ def feed_store(found: Opened) -> Generator[Store]:
         yield store
 
 
-@contextmanager
-def _alone(cursor_file: Path | None) -> Generator[None]:
+def _alone(cursor_file: Path | None) -> AbstractContextManager[None]:
     """Lock the cursor file. Comes first: events that cannot be noted would be printed again. Raises `OperatorError`."""
     if cursor_file is None:
-        yield
-        return
+        return nullcontext()
     taken = f"another command keeps its cursor in {cursor_file}: name another file"
-    with durable_files.exclusive(cursor_file.with_name(f"{cursor_file.name}.lock"), taken):
-        yield
+    return durable_files.exclusive(cursor_file.with_name(f"{cursor_file.name}.lock"), taken)
 
 
 def _read_cursor(file: Path) -> str | None:
-    """Read the cursor; `None` if there is no file. Raises `CommandError`."""
     try:
         return file.read_bytes().decode("ascii", "replace").strip()
     except FileNotFoundError:
@@ -196,31 +192,15 @@ class _Printer:
 async def _print_all(
     store: Store, number: int, wanted: Wanted, after: Position, follow: bool, printer: _Printer
 ) -> None:
-    pages = _pages(store, number, wanted, after, World.real().now_ms, printer.kind, follow=follow)
-    async with aclosing(pages):
-        async for page in pages:
-            printer.page(page)
-
-
-async def _pages(
-    store: Store,
-    number: int,
-    wanted: Wanted,
-    after: Position,
-    now_ms: Callable[[], int],
-    kind: _Kind = _EVENTS,
-    *,
-    follow: bool,
-) -> AsyncGenerator[FeedPage[_Row]]:
-    """Yield pages; at the end of the feed, poll every `POLL_S` or stop."""
-    scope = Scope(number, ENVIRONMENTS.index(wanted.environment))
+    """Print pages; at the end of the feed, poll every `POLL_S` or stop."""
+    world, kind, scope = World.real(), printer.kind, Scope(number, ENVIRONMENTS.index(wanted.environment))
 
     async def close_to(to_ms: int) -> int:
         return await store.write_one(partial(close, scope=scope, to_ms=to_ms), number)
 
-    pages = FeedPages(World.real(), store, scope, kind.source, close_to)
+    pages = FeedPages(world, store, scope, kind.source, close_to)
     while True:
-        at_ms = now_ms()
+        at_ms = world.now_ms()
         bound = partial(oldest_shown_ms, number=number, now_ms=at_ms, retention_ms=settings().event_retention_ms())
         feed = Feed(after, wanted.filters, MAX_EVENTS, await store.query(bound))
 
@@ -228,7 +208,7 @@ async def _pages(
             return await store.query(partial(kind.read, scope, feed, places))
 
         page = await pages.page(feed, at_ms, read)
-        yield page
+        printer.page(page)
         after = page.behind
         if not page.has_more:
             if not follow:

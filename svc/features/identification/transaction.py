@@ -27,8 +27,12 @@ import msgspec
 from svc.features.reviews.jobs import open_review
 from svc.features.rules.jobs import decide_event, facts_of
 from svc.features.rules.ruleset import with_decision, with_errors
-from svc.features.webhooks.jobs.deliveries import enqueue_identification
-from svc.features.webhooks.jobs.filters import NOBODY, Receivers, identification_receivers
+from svc.features.webhooks.jobs.deliveries import (
+    NOBODY,
+    Receivers,
+    enqueue_identification,
+    identification_receivers,
+)
 from svc.identify.attestation.challenge import AttestationResult
 from svc.identify.detection import visitor_kind
 from svc.identify.history.evidence import is_flooding

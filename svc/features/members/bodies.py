@@ -25,6 +25,7 @@ NewPassword = Annotated[
         "correct horse battery staple",
     ),
 ]
+OwnPassword = Annotated[str, Meta(max_length=1024), about("The member's password.", "correct horse battery staple")]
 NewMemberName = Annotated[MemberName, Meta(max_length=LONGEST_MEMBER_NAME, pattern=r"\S")]
 MemberRole = Annotated[Role, about("What the member may do.", "analyst")]
 SetStatus = Annotated[
@@ -88,15 +89,6 @@ class UpdateMemberBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     status: SetStatus | UnsetType = UNSET
 
 
-class PasswordFields(msgspec.Struct, frozen=True, kw_only=True):
-    """By what a member signs in."""
-
-    email: str
-    password: str
-    totp: str | UnsetType = UNSET
-    organization_id: str | UnsetType = UNSET
-
-
 InvitationToken = Annotated[str, about("What follows `#` in the invitation's link; it works once.", "svc_ci_...")]
 
 
@@ -137,10 +129,7 @@ class ProofBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     the two.
     """
 
-    password: (
-        Annotated[str, Meta(max_length=1024), about("The member's password.", "correct horse battery staple")]
-        | UnsetType
-    ) = UNSET
+    password: OwnPassword | UnsetType = UNSET
     code: (
         Annotated[
             str, Meta(max_length=MAX_CODE_LENGTH), about("A one-time code, or a recovery code in its place.", "287082")
@@ -164,7 +153,7 @@ class RecoveryCodesBody(msgspec.Struct, frozen=True):
 class ChangePasswordBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Body of `changePassword`."""
 
-    password: Annotated[str, Meta(max_length=1024), about("The member's password.", "correct horse battery staple")]
+    password: OwnPassword
     new_password: NewPassword
 
 

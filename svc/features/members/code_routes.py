@@ -21,7 +21,7 @@ from svc.features.members.bodies import (
     RecoveryCodesBody,
 )
 from svc.features.members.jobs import MemberChange, find_member
-from svc.features.members.sign_in.entering import PasswordHasher, guessable
+from svc.features.members.sign_in.entering import PasswordHasher, change_member, guessable
 from svc.features.members.sign_in.passwords import LONGEST_PASSWORD, is_guessable, is_password, stored_password
 from svc.features.members.sign_in.second_factor import (
     RECOVERY_ENTROPY,
@@ -98,7 +98,7 @@ async def confirm_codes(services: Services, call: Call) -> RecoveryCodesBody | R
     whose = _whose(caller_of(call))
     if whose is None:
         return Refusal("not_found")
-    over = _over(services, call, whose.member)
+    over = services.limits.account_refusal(email_digest(whose.member.email), call.at_ms)
     if over is not None:
         return over
     code_ms = services.world.wall_time_of(call.at_ms)  # the authenticator has a clock of its own
@@ -120,11 +120,8 @@ async def confirm_codes(services: Services, call: Call) -> RecoveryCodesBody | R
         )
         return whose.replace(transaction, confirmed)
 
-    confirmed = await change(services, call, confirm)
-    if isinstance(confirmed, Refusal):
-        return confirmed
-    _end(services, confirmed)
-    return RecoveryCodesBody(codes)
+    confirmed = await change_member(services, call, confirm)
+    return confirmed if isinstance(confirmed, Refusal) else RecoveryCodesBody(codes)
 
 
 async def replace_recovery_codes(services: Services, call: Call) -> RecoveryCodesBody | Refusal:
@@ -149,11 +146,8 @@ async def replace_recovery_codes(services: Services, call: Call) -> RecoveryCode
         digests = tuple(recovery_digest(key, proven.id, code) for code in codes)
         return whose.replace(transaction, msgspec.structs.replace(proven, recovery=digests))
 
-    replaced = await change(services, call, replace)
-    if isinstance(replaced, Refusal):
-        return replaced
-    _end(services, replaced)
-    return RecoveryCodesBody(codes)
+    replaced = await change_member(services, call, replace)
+    return replaced if isinstance(replaced, Refusal) else RecoveryCodesBody(codes)
 
 
 async def change_password(services: Services, call: Call) -> Refusal | None:
@@ -184,11 +178,8 @@ async def change_password(services: Services, call: Call) -> Refusal | None:
         password = stored_password(key, member.id, hashed_new)
         return whose.replace(transaction, msgspec.structs.replace(member, password=password))
 
-    changed = await change(services, call, replace)
-    if isinstance(changed, Refusal):
-        return changed
-    _end(services, changed)
-    return None
+    changed = await change_member(services, call, replace)
+    return changed if isinstance(changed, Refusal) else None
 
 
 def _whose(caller: Caller) -> _Whose | None:
@@ -226,17 +217,8 @@ async def _proof(services: Services, call: Call, whose: _Whose) -> Callable[[Tra
 
 async def _hashed(services: Services, call: Call, member: Member, password: str) -> bytes | Refusal:
     """Return the hash of a password that may be the member's. `429 rate_limited` as for signing in with the address."""
-    over = _over(services, call, member)
+    over = services.limits.account_refusal(email_digest(member.email), call.at_ms)
     return over or await services.part(PasswordHasher).hash(member.email, password[: LONGEST_PASSWORD + 1])
-
-
-def _over(services: Services, call: Call, member: Member) -> Refusal | None:
-    return services.limits.account_refusal(email_digest(member.email), call.at_ms)
-
-
-def _end(services: Services, changed: MemberChange) -> None:
-    for ended in changed.ended_sessions:
-        services.end_viewers(ended)
 
 
 _route = partial(console_route, method="POST", needs="own", errors=("not_found", "rate_limited", "service_unavailable"))

@@ -4,6 +4,7 @@ sessions, links and invitations that have expired.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -19,8 +20,13 @@ from svc.kernel.access.jobs import (
     holder,
     withdraw_invitations,
 )
-from svc.kernel.access.members import MAX_MEMBERS, MEMBER_PREFIX, Invitation, Member, MemberStatus, email_digest
-from svc.kernel.access.roles import Role
+from svc.kernel.access.members import (
+    MAX_MEMBERS,
+    MEMBER_PREFIX,
+    Invitation,
+    Member,
+    email_digest,
+)
 from svc.kernel.access.tables import INVITATIONS, MEMBER_EMAILS, MEMBERS
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.table import Table
@@ -63,14 +69,6 @@ def members_with(snapshot: Snapshot, email: str) -> list[tuple[int, Member]]:
 def member_of_subject(snapshot: Snapshot, number: int, subject: str) -> Member | None:
     """Return the member whom the OpenID provider knows by this subject (`Member.subject`); `None` if there is none."""
     return next((member for _, member in snapshot.scan(MEMBERS, number) if member.subject == subject), None)
-
-
-def other_active_admins(snapshot: Snapshot, number: int, member_id: str) -> bool:
-    """Return whether the organization has an active admin other than this member."""
-    return any(
-        member.role == "admin" and member.status == "active" and member.id != member_id
-        for _, member in snapshot.scan(MEMBERS, number)
-    )
 
 
 class MemberChange(NamedTuple):
@@ -135,30 +133,20 @@ def accept_invitation(
     return MemberChange(accepted, ended)
 
 
-class MemberFields(NamedTuple):
-    """The fields of a member to change; `None` leaves one as it is."""
-
-    name: str | None = None
-    role: Role | None = None
-    status: MemberStatus | None = None
-    """`active` or `suspended`."""
-
-
 def change_member(
-    transaction: Transaction, number: int, member_id: str, fields: MemberFields, *, by_member: bool
+    transaction: Transaction, number: int, member_id: str, fields: Mapping[str, str], *, by_member: bool
 ) -> MemberChange | Refusal:
-    """Change a member. Its sessions have the new role from the next request on; they end if it is suspended. Refusals:
-    `404 not_found`; `409 member_invited` for the status of a member that has not signed in yet; `409 last_admin` if the
-    organization would be left without an active admin.
+    """Set `name`, `role` and `status` (`active` or `suspended`) of a member, those that are given. Its sessions have
+    the new role from the next request on; they end if it is suspended. Refusals: `404 not_found`; `409 member_invited`
+    for the status of a member that has not signed in yet; `409 last_admin` if the organization would be left without an
+    active admin.
     """
     member = find_member(transaction, number, member_id)
     if member is None:
         return Refusal("not_found")
-    if member.status == "invited" and fields.status is not None:
+    if member.status == "invited" and "status" in fields:
         return Refusal("member_invited")
-    changed = msgspec.structs.replace(
-        member, **{name: value for name, value in fields._asdict().items() if value is not None}
-    )
+    changed = msgspec.structs.replace(member, **fields)
     if by_member and not _is_admin(changed) and is_last_admin(transaction, number, member):
         return Refusal("last_admin")
     if changed == member:
@@ -194,7 +182,8 @@ def _is_admin(member: Member) -> bool:
 
 def is_last_admin(snapshot: Snapshot, number: int, member: Member) -> bool:
     """Return whether a member is the only active admin of its organization."""
-    return _is_admin(member) and not other_active_admins(snapshot, number, member.id)
+    others = (other for _, other in snapshot.scan(MEMBERS, number) if other.id != member.id)
+    return _is_admin(member) and not any(map(_is_admin, others))
 
 
 def _delete_sign_in(

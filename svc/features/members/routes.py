@@ -22,11 +22,13 @@ from svc.features.members.bodies import (
     UpdateMemberBody,
     member_row,
 )
-from svc.features.members.jobs import MemberChange, MemberFields, accept_invitation, members_of
+from svc.features.members.jobs import MemberChange, accept_invitation, members_of
 from svc.features.members.sign_in.entering import (
     Entry,
     PasswordHasher,
     SessionBody,
+    change_member,
+    end_viewers,
     enter,
     entered,
     entry_refusal,
@@ -50,7 +52,7 @@ from svc.kernel.tenants import queries as lookups
 from svc.kernel.tenants.organization import Organization
 from svc.kernel.values.fields import A_MEMBER_ID, about
 from svc.kernel.values.refusals import Refusal, invalid
-from svc.kernel.values.struct_fields import body_of, sent
+from svc.kernel.values.struct_fields import body_of, fields_sent
 from svc.kernel.values.timestamps import timestamp
 from svc.world import twenty_characters
 
@@ -95,14 +97,10 @@ async def invite_again(services: Services, call: Call) -> InvitedMemberBody | Re
 
 async def _invited(services: Services, call: Call, job: Callable[..., Member | Refusal]) -> InvitedMemberBody | Refusal:
     organization = call.organization
-    token, expires_at_ms = (
-        new_token("invitation", organization.id, services.world.entropy(32)),
-        call.at_ms + INVITATION_MS,
-    )
-    hashed = digest(services.policy.pepper, token)
-    invited = await change(
-        services, call, partial(job, number=organization.number, digest=hashed, expires_at_ms=expires_at_ms)
-    )
+    token = new_token("invitation", organization.id, services.world.entropy(32))
+    hashed, expires_at_ms = digest(services.policy.pepper, token), call.at_ms + INVITATION_MS
+    of_member = partial(job, number=organization.number, digest=hashed, expires_at_ms=expires_at_ms)
+    invited = await change(services, call, of_member)
     if isinstance(invited, Refusal):
         return invited
     return InvitedMemberBody(
@@ -125,9 +123,7 @@ async def update_member(services: Services, call: Call) -> MemberBody | Refusal:
     """`PATCH .../members/{member_id}`: name, role or status; in force from the member's next request on. `404`, `409
     last_admin` or `member_invited`.
     """
-    body: UpdateMemberBody = call.body
-    fields = MemberFields(sent(body.name), sent(body.role), sent(body.status))
-    changed = await _changed(services, call, partial(members.change_member, fields=fields))
+    changed = await _changed(services, call, partial(members.change_member, fields=fields_sent(call.body)))
     return changed if isinstance(changed, Refusal) else member_row(changed.member)
 
 
@@ -141,17 +137,9 @@ async def _changed(
     services: Services, call: Call, job: Callable[..., MemberChange | Refusal], *, may_use_reserve: bool = False
 ) -> MemberChange | Refusal:
     caller = caller_of(call)
-    of_member = partial(
-        job,
-        number=caller.organization.number,
-        member_id=call.path["member_id"],
-        by_member=caller.member is not None,
-    )
-    changed = await change(services, call, of_member, may_use_reserve=may_use_reserve)
-    if isinstance(changed, MemberChange):
-        for ended in changed.ended_sessions:
-            services.end_viewers(ended)
-    return changed
+    number, by_member = caller.organization.number, caller.member is not None
+    of_member = partial(job, number=number, member_id=call.path["member_id"], by_member=by_member)
+    return await change_member(services, call, of_member, may_use_reserve=may_use_reserve)
 
 
 _MEMBER = ORGANIZATION + "/members/{member_id}"
@@ -242,14 +230,17 @@ async def accept(services: Services, call: Call) -> Outcome | Refusal:
     if isinstance(hashed, Refusal):
         return hashed
     password = stored_password(services.part(PasswordHasher).key, member.id, hashed)
-    accepting = partial(_accept, number=number, digest=invitation, password=password, now_ms=call.at_ms)
-    came = await enter(services, call, entry, accepting)
+
+    def job(transaction: Transaction) -> MemberChange | Refusal:
+        accepted = accept_invitation(transaction, number, invitation, password, call.at_ms)
+        return accepted or refused(INVITATION_REFUSED, "the invitation was used meanwhile")
+
+    came = await enter(services, call, entry, job)
     if isinstance(came, Refusal):
         return came
     accepted, set_cookie = came
     entry = entry._replace(caller=msgspec.structs.replace(entry.caller, member=accepted.member))
-    for ended in accepted.ended_sessions:
-        services.end_viewers(ended)
+    end_viewers(services, accepted)
     return entered(services, entry, set_cookie)
 
 
@@ -263,13 +254,6 @@ def _find_invited(snapshot: Snapshot, token: str, digest: bytes, now_ms: int) ->
     if member is None:
         return refused(INVITATION_REFUSED, "unknown invitation, or it has expired")
     return organization, member
-
-
-def _accept(
-    transaction: Transaction, number: int, digest: bytes, password: bytes, now_ms: int
-) -> MemberChange | Refusal:
-    accepted = accept_invitation(transaction, number, digest, password, now_ms)
-    return accepted or refused(INVITATION_REFUSED, "the invitation was used meanwhile")
 
 
 ROUTES: tuple[Route, ...] = (

@@ -19,7 +19,7 @@ from svc.kernel.tenants.organization import AccountThresholds, Organization
 from svc.kernel.values.fields import about
 from svc.kernel.values.ids import DAY_MS
 from svc.kernel.values.refusals import Refusal
-from svc.kernel.values.struct_fields import body_of
+from svc.kernel.values.struct_fields import body_of, fields_sent
 
 _Count = Annotated[int, Meta(ge=1, le=MOST)]
 _MultiAccount = Annotated[_Count, about("Accounts of a visitor in 30 days from which `multi_account` fires.", 3)]
@@ -94,14 +94,10 @@ async def update_settings(services: Services, call: Call) -> SettingsBody | Refu
         change_settings,
         number=call.organization.number,
         decision_in_response=None if body.decision_in_response is UNSET else body.decision_in_response,
-        thresholds={} if body.account_thresholds is UNSET else _sent(body.account_thresholds),
+        thresholds={} if body.account_thresholds is UNSET else fields_sent(body.account_thresholds),
     )
     changed = await change(services, call, job)
     return changed if isinstance(changed, Refusal) else _shown(services, changed)
-
-
-def _sent(named: NewAccountThresholds) -> dict[str, int]:
-    return {name: value for name, value in msgspec.structs.asdict(named).items() if value is not UNSET}
 
 
 def _shown(services: Services, organization: Organization) -> SettingsBody:

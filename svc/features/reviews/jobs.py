@@ -40,12 +40,8 @@ from svc.features.reviews.tables import NOTES, OPEN_CASES, OPEN_REVIEWS, REVIEWS
 from svc.features.rules.jobs import facts_now
 from svc.features.rules.ruleset import Facts
 from svc.features.webhooks.content.envelope import derived_event_id, with_note, without_account
-from svc.features.webhooks.jobs.deliveries import (
-    change_body,
-    enqueue_about,
-    purge_webhook_event,
-    webhook_event_rows,
-)
+from svc.features.webhooks.jobs.cleanup import change_body, purge_webhook_event, webhook_event_rows
+from svc.features.webhooks.jobs.deliveries import enqueue_about
 from svc.features.webhooks.records import EventType, webhook_environment
 from svc.identify.model import SUBJECTS, Label, Subject
 from svc.identify.records import RETENTION_MS, Event

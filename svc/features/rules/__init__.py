@@ -6,7 +6,7 @@ from svc.kernel.values.errors import ErrorCode
 FEATURE = Feature(
     __name__,
     tables=("tables",),
-    routes=("routes", "proposal_routes", "console_routes", "example_routes"),
+    routes=("routes", "proposal_routes", "console_routes"),
     invariants=("invariants",),
     refusals={"proposal_limit": ErrorCode(409, "There are 20 proposals, and may not be more. Dismiss one first.")},
     commands={

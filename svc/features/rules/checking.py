@@ -17,7 +17,7 @@ from svc.features.rules.language.literals import warnings
 from svc.features.rules.language.tree import called
 from svc.features.rules.ruleset import MAX_NAME, MAX_RULES, Rule
 from svc.identify.velocity.counts import EnvironmentKind
-from svc.kernel.values.refusals import Detail, Issue, Refusal
+from svc.kernel.values.refusals import Detail, Issue, Refusal, invalid
 
 ListPrefixes = Mapping[str, int]
 """Name of a list of the organization -> prefix lengths of addresses that it has, of one version; 0 of other lists."""
@@ -36,7 +36,7 @@ def check_rules(rules: Sequence[tuple[str | None, Rule]], ids: Collection[str], 
     are those of the rules in force. Return a `validation_error` that lists every fault, or `None` if all are valid.
     """
     if len(rules) > MAX_RULES:
-        return Refusal("validation_error", (Detail("rules", "too_long", "body"),))
+        return invalid("rules", "too_long")
     faults: list[Detail] = []
     explained: list[str] = []
     names: set[str] = set()
@@ -61,12 +61,12 @@ def check_drafts(rules: Sequence[Rule], in_force: Sequence[Rule], lists: ListPre
     """
     if len(rules) > max(MAX_DRAFTED_RULES, len(in_force)):
         why = f"your role may bring the ruleset to {MAX_DRAFTED_RULES} rules: the others are an admin's"
-        return Refusal("validation_error", (Detail("rules", "too_long", "body"),), explanation=f"rules: {why}")
+        return invalid("rules", "too_long", explanation=f"rules: {why}")
     units = _units(rules, lists)
     if units > max(DRAFT_BUDGET, _units(in_force, lists)):
         most = f"your role may bring the ruleset to {in_ms(DRAFT_BUDGET)} ms of an event"
         why = f"{most}, and it could take {in_ms(units)}: the rest is an admin's"
-        return Refusal("validation_error", (Detail("rules", "too_expensive", "body"),), explanation=f"rules: {why}")
+        return invalid("rules", "too_expensive", explanation=f"rules: {why}")
     return None
 
 

@@ -11,16 +11,14 @@ import msgspec
 from svc.command.help import examples
 from svc.command.operation import Operation, OrganizationGroup
 from svc.command.output import CommandError, kind_option, readable, show_json
-from svc.features.members.jobs import find_member
-from svc.features.rules.jobs import revisions, ruleset_in_force
+from svc.features.rules.jobs import author_name, revisions, ruleset_in_force
 from svc.features.rules.proposal_routes import proposed_rules
 from svc.features.rules.ruleset import Rule, RuleMode, Ruleset
 from svc.features.rules.tables import RULE_PROPOSALS
 from svc.identify.model import RuleAction
 from svc.identify.velocity.counts import KINDS, EnvironmentKind
-from svc.kernel.store.snapshot import Snapshot
-from svc.kernel.tenants.queries import find_key_of
 from svc.kernel.values.refusals import Refusal
+from svc.kernel.values.struct_fields import record_of
 from svc.kernel.values.text_files import NotTextError, decode_text
 from svc.kernel.values.timestamps import timestamp
 
@@ -45,14 +43,7 @@ class RulesetFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def rule(self, at: int, new_id: str) -> Rule:
         """Return the rule at this place, from 0; with `new_id` where it has none."""
         one = self.rules[at]
-        return Rule(
-            id=one.id or new_id,
-            name=one.name,
-            condition=one.condition,
-            action=one.action,
-            mode=one.mode,
-            note=one.note,
-        )
+        return record_of(Rule, one, id=one.id or new_id)
 
 
 def read_ruleset(name: str, content: bytes) -> RulesetFile:
@@ -109,7 +100,7 @@ def list_revisions(operation: Operation, kind: EnvironmentKind) -> None:
     """List the revisions of the ruleset, newest first, with who saved each and when."""
     found = _all(operation, kind)
     with operation.store.read() as snapshot:
-        names = {who: _name_of(snapshot, operation.number, who) for who in {each.saved_by for each in found}}
+        names = {who: author_name(snapshot, operation.number, who) for who in {each.saved_by for each in found}}
     rows = [
         {
             "revision": each.revision,
@@ -121,11 +112,6 @@ def list_revisions(operation: Operation, kind: EnvironmentKind) -> None:
         for each in found
     ]
     operation.show_rows(rows, "revisions", ("revision", "saved_at", "saved_by", "name", "rules"))
-
-
-def _name_of(snapshot: Snapshot, number: int, who: str) -> str | None:
-    found = find_member(snapshot, number, who) or find_key_of(snapshot, number, who, ("management",))
-    return None if found is None else found.name
 
 
 @rule.command("proposals", reads=True, epilog=examples("svc rule proposals ORG", "svc rule proposals ORG --json"))

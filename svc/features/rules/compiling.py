@@ -11,12 +11,11 @@ from functools import partial
 
 from svc.features.rules.jobs import ruleset_in_force
 from svc.features.rules.language.conditions import is_valid, known
-from svc.features.rules.ruleset import MAX_RULES, Rule, Ruleset
+from svc.features.rules.ruleset import MAX_RULES, Rule
 from svc.features.rules.tables import RULESETS
 from svc.http.callers.limits import condition_work
 from svc.http.route import Services
 from svc.identify.velocity.counts import KINDS, EnvironmentKind, kind_of
-from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.fields import Environment
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.work.slices import Slice
@@ -44,8 +43,8 @@ async def prepare_rules(services: Services, number: int, environment: Environmen
     asked first.
     """
     place = KINDS.index(kind_of(environment))
-    ruleset = await services.store.query(partial(_saved, number=number, place=place), recent=True)
-    if ruleset is None or ruleset.is_prepared:
+    ruleset = await services.store.query(lambda snapshot: snapshot.get(RULESETS, number, place), recent=True)
+    if ruleset is None or ruleset.is_prepared:  # the initial one takes no time
         return
     await compile_saved(services, (rule for rule in ruleset.rules if rule.mode != "off"))
     assert ruleset.prepared
@@ -66,8 +65,3 @@ async def compile_in_force(services: Services, number: int, *kinds: EnvironmentK
     for kind in kinds:
         ruleset = await services.store.query(partial(ruleset_in_force, number=number, kind=kind))
         await compile_saved(services, ruleset.rules)
-
-
-def _saved(snapshot: Snapshot, number: int, place: int) -> Ruleset | None:
-    """Return the saved ruleset; `None` for the initial one, which takes no time."""
-    return snapshot.get(RULESETS, number, place)

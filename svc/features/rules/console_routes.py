@@ -1,12 +1,13 @@
-"""Rules in the console: why an event was decided as it was, the revisions of a ruleset, and what an editor asks for
-while somebody writes (decisions 13).
+"""Rules in the console: why an event was decided as it was, the revisions of a ruleset, the examples of a preview, and
+what an editor asks for while somebody writes (decisions 13).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, get_args
+from uuid import UUID
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -14,11 +15,11 @@ from msgspec import UNSET, Meta, UnsetType
 from svc.features.events.routes import read_request_id
 from svc.features.lists.lists import ListKind
 from svc.features.lists.queries import list_names
-from svc.features.members.jobs import find_member
 from svc.features.rules.compiling import compile_rules, compile_saved
 from svc.features.rules.explanation import Operand, Term, TermKind
 from svc.features.rules.jobs import (
     ExplainedRule,
+    author_name,
     checked_rules,
     explained,
     ruleset_at,
@@ -27,34 +28,38 @@ from svc.features.rules.jobs import (
 )
 from svc.features.rules.language.language import VARIABLES
 from svc.features.rules.routes import (
+    EXAMPLES,
     Action,
     Condition,
     Mode,
-    Note,
     PreviewBody,
+    RevisionRule,
     RuleId,
     RuleName,
     RulesQuery,
     given_rules,
 )
-from svc.features.rules.ruleset import Ruleset
+from svc.features.rules.ruleset import MAX_RULES, Ruleset
 from svc.http.route import Call, Route, Services, console_route
 from svc.identify.events.event_row import DecisionBody, decision_body
-from svc.identify.queries.events import readable_event
+from svc.identify.model import Level
+from svc.identify.queries.events import event_if_readable, readable_event
 from svc.identify.records import Event
 from svc.identify.velocity.counts import EnvironmentKind, kind_of
 from svc.kernel.store.snapshot import Snapshot
-from svc.kernel.tenants import queries as lookups
-from svc.kernel.values.fields import A_KEY_ID, Timestamp, about
+from svc.kernel.values import fields
+from svc.kernel.values.fields import A_KEY_ID, SUSPECT_SCORE, AccountId, RequestId, Timestamp, about, open_to
 from svc.kernel.values.ids import is_id
 from svc.kernel.values.refusals import Refusal, invalid
-from svc.kernel.values.struct_fields import sent
+from svc.kernel.values.struct_fields import body_of, present, sent
 from svc.kernel.values.timestamps import timestamp
+from svc.kernel.work.slices import all_in_slices
 
 MAX_EXPLAINED = 10
 """Rules of one response that are explained beside the one that decided."""
 MAX_REVISIONS = 20
 """Of one page: each may have a hundred rules."""
+MAX_EXAMPLES = MAX_RULES * EXAMPLES
 
 
 class OperandBody(msgspec.Struct, frozen=True):
@@ -116,17 +121,6 @@ class EventRulesQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rule_id: Annotated[RuleId, about("A rule whose terms are included, too.")] | UnsetType = UNSET
 
 
-class RevisionRule(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule of a revision."""
-
-    id: RuleId
-    name: RuleName
-    condition: Condition
-    action: Action
-    mode: Mode
-    note: Note
-
-
 class SavedBy(msgspec.Struct, frozen=True):
     """The author of a revision."""
 
@@ -150,14 +144,36 @@ class RevisionsBody(msgspec.Struct, frozen=True, kw_only=True):
     next_before: Annotated[int | UnsetType, about("`before` of the next page; left out on the last one.", 3)] = UNSET
 
 
-class RevisionsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class RevisionsQuery(RulesQuery, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Query of the revisions."""
 
-    environment: Annotated[
-        Literal["live", "test"], about("`live` is production, `test` staging and development.", "live")
-    ] = "live"
     before: Annotated[int, Meta(ge=0), about("Only revisions below this one.", 3)] | UnsetType = UNSET
     limit: Annotated[int, Meta(ge=1, le=MAX_REVISIONS), about("How many, at most.", 10)] = 10
+
+
+class ExamplesBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which events are shown: the examples of a preview."""
+
+    request_ids: Annotated[tuple[RequestId, ...], Meta(max_length=MAX_EXAMPLES), about("Ids of the events.")]
+
+
+class ExampleBody(msgspec.Struct, frozen=True, kw_only=True):
+    """What an example of a preview is known by."""
+
+    request_id: RequestId
+    occurred_at: Annotated[Timestamp, about("When the request arrived.")]
+    suspect_score: Annotated[int | None, SUSPECT_SCORE]
+    suspect_level: Annotated[
+        Level | UnsetType, about("Left out when not scored.", "medium", form=open_to(*get_args(Level)))
+    ] = UNSET
+    account_id: AccountId | UnsetType = UNSET
+    action: fields.Action | UnsetType = UNSET
+
+
+class ExamplesAnswer(msgspec.Struct, frozen=True):
+    """Examples of a preview."""
+
+    rows: Annotated[tuple[ExampleBody, ...], about("In the order of the ids, without events that are gone.")]
 
 
 class VariableBody(msgspec.Struct, frozen=True):
@@ -236,16 +252,8 @@ def _explained(
 
 
 def _rule(found: ExplainedRule) -> EventRule:
-    rule = found.rule
-    return EventRule(
-        rule_id=rule.id,
-        name=rule.name,
-        action=rule.action,
-        mode=rule.mode,
-        condition=rule.condition,
-        matches=found.is_true,
-        terms=UNSET if found.term is None else tuple(_terms(found.term, 0)),
-    )
+    terms = UNSET if found.term is None else tuple(_terms(found.term, 0))
+    return body_of(EventRule, found.rule, rule_id=found.rule.id, matches=found.is_true, terms=terms)
 
 
 def _terms(term: Term, depth: int) -> Iterator[TermBody]:
@@ -264,9 +272,7 @@ def _terms(term: Term, depth: int) -> Iterator[TermBody]:
 
 
 def _operand(operand: Operand | None) -> OperandBody | UnsetType:
-    if operand is None:
-        return UNSET
-    return OperandBody(operand.text, UNSET if operand.value is None else operand.value)
+    return UNSET if operand is None else OperandBody(operand.text, present(operand.value))
 
 
 def _saved_at(ruleset: Ruleset) -> str | UnsetType:
@@ -299,10 +305,7 @@ def _revisions(snapshot: Snapshot, number: int, kind: EnvironmentKind, before: i
 
 
 def _saved_by(snapshot: Snapshot, number: int, who: str) -> SavedBy | UnsetType:
-    if not who:
-        return UNSET
-    found = find_member(snapshot, number, who) or lookups.find_key_of(snapshot, number, who, ("management",))
-    return SavedBy(who, UNSET if found is None else found.name)
+    return SavedBy(who, present(author_name(snapshot, number, who))) if who else UNSET
 
 
 async def check_rules(services: Services, call: Call) -> Refusal | None:
@@ -324,6 +327,32 @@ async def read_language(services: Services, call: Call) -> LanguageBody | Refusa
     names = await services.store.query(partial(list_names, number=call.organization.number))
     variables = tuple(VariableBody(name, of) for name, of in VARIABLES.items())
     return LanguageBody(variables, FUNCTIONS, tuple(ListNameBody(*each) for each in names.items()))
+
+
+async def read_examples(services: Services, call: Call) -> ExamplesAnswer | Refusal:
+    """`POST /console/api/rules/examples`: what the examples of a preview are known by, of any environment of the
+    organization; those that it does not have are left out. `422 validation_error`.
+    """
+    body: ExamplesBody = call.body
+    request_ids: list[UUID] = []
+    for at, text in enumerate(body.request_ids):
+        request_id = read_request_id(text)
+        if isinstance(request_id, Refusal):
+            return invalid(f"request_ids[{at}]", "invalid_value")
+        request_ids.append(request_id)
+    number = call.organization.number
+    oldest_ms = call.at_ms - services.event_retention_ms
+
+    def read(snapshot: Snapshot, some: Sequence[UUID]) -> Iterator[ExampleBody | None]:
+        for request_id in some:
+            event = event_if_readable(snapshot, number, request_id.bytes)
+            if event is None or event.occurred_at_ms < oldest_ms:
+                yield None
+            else:
+                yield body_of(ExampleBody, event, event.verdict, request_id=str(request_id))
+
+    found = await all_in_slices(services.world, services.store, request_ids, read)
+    return ExamplesAnswer(tuple(each for each in found if each is not None))
 
 
 ROUTES: tuple[Route, ...] = (
@@ -366,5 +395,15 @@ ROUTES: tuple[Route, ...] = (
         summary="Read what conditions may name",
         description="Variables with their types, functions, and lists.",
         handler=read_language,
+    ),
+    console_route(
+        operation_id="readConsoleExamples",
+        method="POST",
+        path="/rules/examples",
+        summary="Read the examples of a preview",
+        description=f"Of up to {MAX_EXAMPLES} events; those that the organization does not have are left out.",
+        handler=read_examples,
+        needs="read",
+        body=ExamplesBody,
     ),
 )

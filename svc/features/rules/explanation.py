@@ -94,7 +94,6 @@ class _Explanation:
                 return Term("term", text, result, (), _RELATIONS[name], left, right, absent)
 
     def _value(self, node: Node) -> Any:
-        """Evaluate a node; return `None` if that fails."""
         self._evaluation.units = self._units
         try:
             return evaluator(node)(self._evaluation)
@@ -167,12 +166,10 @@ _BINDING: Final = {
 _TIGHTEST: Final = 9
 
 
-def written(node: Node) -> str:
-    """Return a condition as text: what its author wrote, in one spelling."""
-    return _written(node, 0)
-
-
-def _written(node: Node, around: int) -> str:
+def written(node: Node, around: int = 0) -> str:
+    """Return a condition as text: what its author wrote, in one spelling. `around`: how tightly binds what it is a part
+    of (`_BINDING`).
+    """
     binding = _BINDING.get(node.name, _TIGHTEST) if node.kind == "call" else _TIGHTEST
     text = _bare(node, binding)
     return f"({text})" if binding < around else text
@@ -182,13 +179,13 @@ def _bare(node: Node, binding: int) -> str:  # noqa: PLR0911  a case for each ki
     parts = node.parts
     match node.kind:
         case "constant":
-            return shown_literal(node)
+            return _shown(node.value, node.type)
         case "name":
             return node.name
         case "select":
-            return f"{_written(parts[0], _TIGHTEST)}.{node.name}"
+            return f"{written(parts[0], _TIGHTEST)}.{node.name}"
         case "has":
-            return f"has({_written(parts[0], _TIGHTEST)}.{node.name})"
+            return f"has({written(parts[0], _TIGHTEST)}.{node.name})"
         case "list":
             return "[" + ", ".join(map(written, parts)) + "]"
         case "map":
@@ -196,33 +193,26 @@ def _bare(node: Node, binding: int) -> str:  # noqa: PLR0911  a case for each ki
             return "{" + ", ".join(f"{written(key)}: {written(value)}" for key, value in pairs) + "}"
         case "macro":
             asked = ", ".join((node.variable, *map(written, parts[1:])))
-            return f"{_written(parts[0], _TIGHTEST)}.{node.name}({asked})"
+            return f"{written(parts[0], _TIGHTEST)}.{node.name}({asked})"
         case "message":
             return f"{node.name}{{}}"
         case "call":
             return _called(node, binding)
 
 
-def shown_literal(node: Node) -> str:
-    """Return a literal as a condition has it, whole."""
-    return _shown(node.value, node.type)
-
-
 def _called(node: Node, binding: int) -> str:
     parts = node.parts
     if node.name == "_?_:_":
-        return f"{_written(parts[0], 2)} ? {_written(parts[1], 2)} : {_written(parts[2], 1)}"
+        return f"{written(parts[0], 2)} ? {written(parts[1], 2)} : {written(parts[2], 1)}"
     if node.name == "_[_]":
-        return f"{_written(parts[0], _TIGHTEST)}[{written(parts[1])}]"
+        return f"{written(parts[0], _TIGHTEST)}[{written(parts[1])}]"
     if node.name in ("!_", "-_"):
-        text = _written(parts[0], binding)
+        text = written(parts[0], binding)
         is_read_as_other = text[0] in "!-" or text[0].isdecimal()  # two signs as none, a number as a negative one
         return f"{node.name[0]}({text})" if is_read_as_other else node.name[0] + text
     if node.name in _BINDING:
         sign = _RELATIONS.get(node.name) or node.name.strip("_")
-        return (
-            f"{_written(parts[0], binding)} {sign} {_written(parts[1], binding + (node.name not in ('_&&_', '_||_')))}"
-        )
+        return f"{written(parts[0], binding)} {sign} {written(parts[1], binding + (node.name not in ('_&&_', '_||_')))}"
     if node.is_member:
-        return f"{_written(parts[0], _TIGHTEST)}.{node.name}({', '.join(map(written, parts[1:]))})"
+        return f"{written(parts[0], _TIGHTEST)}.{node.name}({', '.join(map(written, parts[1:]))})"
     return f"{node.name}({', '.join(map(written, parts))})"

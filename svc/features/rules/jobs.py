@@ -7,17 +7,18 @@ no other row is read. Where a condition names labels, two rows are read for the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import islice
-from typing import Final, Literal, NamedTuple, TypeVar
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 
 from svc.features.labels.queries import labels_of
 from svc.features.lists.lists import ListKind
 from svc.features.lists.queries import AskedLists, asked_prefixes, lists_of
-from svc.features.rules.checking import ListPrefixes, check_drafts, check_rules, filter_problem, unsavable
+from svc.features.members.jobs import find_member
+from svc.features.rules.checking import ListPrefixes, check_rules, filter_problem, unsavable
 from svc.features.rules.explanation import Term, explain
 from svc.features.rules.language.conditions import known
 from svc.features.rules.language.cost import BUDGET
@@ -27,7 +28,6 @@ from svc.features.rules.ruleset import (
     Ages,
     Decided,
     Facts,
-    Prepared,
     Rule,
     Ruleset,
     evaluate,
@@ -42,13 +42,10 @@ from svc.identify.tables import VISITOR_IDS, VISITORS
 from svc.identify.velocity.counts import KINDS, EnvironmentKind, kind_of
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.organization import Organization
-from svc.kernel.tenants.queries import organization
+from svc.kernel.tenants.queries import find_key_of, organization
 from svc.kernel.tenants.tables import ORGANIZATIONS
 from svc.kernel.values.ids import DAY_MS
-from svc.kernel.values.refusals import Issue, Refusal
-
-Q = TypeVar("Q")
-A = TypeVar("A")
+from svc.kernel.values.refusals import Refusal
 
 MAX_REVISIONS = 100
 """Of a ruleset that are kept."""
@@ -57,13 +54,6 @@ MAX_REVISIONS = 100
 def ruleset_in_force(snapshot: Snapshot, number: int, kind: EnvironmentKind) -> Ruleset:
     """Return the ruleset in force for one kind of environment of an organization."""
     return snapshot.get(RULESETS, number, KINDS.index(kind)) or FIRST
-
-
-def _mark_has_rules(transaction: Transaction, number: int) -> None:
-    """Record that the organization has saved rules, so that its identifications evaluate them from now on."""
-    found = organization(transaction, number)
-    if not found.has_rules:
-        transaction.put(ORGANIZATIONS, (number,), msgspec.structs.replace(found, has_rules=True))
 
 
 def facts_of(
@@ -82,7 +72,7 @@ def facts_of(
     ages = Ages(_days(visitor_first_s, at_s), _days(account.first_s, at_s))
     is_relied_on = partial(may_be_trusted, event=event, is_verified=account.is_verified)
     in_list = AskedLists(snapshot, owner, partial(listed_value, event), listed_ms, is_relied_on)
-    return Facts(event, ages, in_list, in_list.any_of, _asked_once(partial(_labels, snapshot, owner.number, event)))
+    return Facts(event, ages, in_list, in_list.any_of, partial(_labels, snapshot, owner.number, event))
 
 
 def listed_value(event: Event, kind: ListKind) -> str | None:
@@ -100,18 +90,6 @@ _LISTED_FIELDS: Final[dict[ListKind, str]] = {
 }
 
 
-def _asked_once(question: Callable[[Q], A]) -> Callable[[Q], A]:
-    """Cache the answers of a question. `functools.cache` would take longer to set up than all other facts."""
-    answers: dict[Q, A] = {}
-
-    def ask(about: Q) -> A:
-        if about not in answers:
-            answers[about] = question(about)
-        return answers[about]
-
-    return ask
-
-
 def _labels(snapshot: Snapshot, number: int, event: Event, subject: Literal["visitor", "account"]) -> Sequence[str]:
     subject_id = event.verdict.visitor_id if subject == "visitor" else event.account_id
     counts = labels_of(snapshot, number, kind_of(event.environment), subject, subject_id)
@@ -123,11 +101,6 @@ def decide_event(snapshot: Snapshot, owner: Organization, facts: Facts) -> Decid
     if not owner.has_rules:
         return NOTHING_DECIDED
     return evaluate(ruleset_in_force(snapshot, owner.number, kind_of(facts.event.environment)).prepared, facts)
-
-
-def decide_by(snapshot: Snapshot, owner: Organization, tried: Prepared, event: Event, now_ms: int) -> Decided:
-    """Return the decision that rules would make now on a stored event; `owner` as of `facts_of`."""
-    return evaluate(tried, facts_now(snapshot, owner, as_it_arrived(event), now_ms))
 
 
 def as_it_arrived(event: Event) -> Event:
@@ -223,7 +196,9 @@ def save_rules(
     if before.revision > MAX_REVISIONS:  # the first one stays: it tells that others were saved
         transaction.delete(RULESET_HISTORY, number, place, before.revision - MAX_REVISIONS)
     transaction.put(RULESETS, (number, place), saved)
-    _mark_has_rules(transaction, number)
+    owner = organization(transaction, number)
+    if not owner.has_rules:  # its identifications evaluate them from now on
+        transaction.put(ORGANIZATIONS, (number,), msgspec.structs.replace(owner, has_rules=True))
     return saved
 
 
@@ -238,17 +213,6 @@ def checked_rules(
     """
     ids = {rule.id for rule in ruleset_in_force(snapshot, number, kind).rules}
     return check_rules(rules, ids, list_prefixes(snapshot, number))
-
-
-def checked_drafts(snapshot: Snapshot, number: int, kind: EnvironmentKind, rules: Sequence[Rule]) -> Refusal | None:
-    """Return why somebody who saves rules that decide nothing may not save this ruleset (`check_drafts`)."""
-    in_force = ruleset_in_force(snapshot, number, kind).rules
-    return check_drafts(rules, in_force, list_prefixes(snapshot, number))
-
-
-def checked_filter(snapshot: Snapshot, number: int, condition: str) -> tuple[Issue, str] | None:
-    """Return why a filter of a webhook cannot be saved: the issue and words; `None` if it can."""
-    return filter_problem(condition, list_prefixes(snapshot, number))
 
 
 def unsavable_conditions(snapshot: Snapshot, number: int) -> list[str]:
@@ -313,6 +277,12 @@ def _before(snapshot: Snapshot, number: int, kind: EnvironmentKind, revision: in
     place = KINDS.index(kind)
     end = (number, place + 1) if revision is None else (number, place, min(revision, _LAST_REVISION))
     return (found for _, found in snapshot.scan_reverse(RULESET_HISTORY, (number, place), end))
+
+
+def author_name(snapshot: Snapshot, number: int, who: str) -> str | None:
+    """Return the name of the member or key that saved a ruleset (`Ruleset.saved_by`), while there is one."""
+    found = find_member(snapshot, number, who) or find_key_of(snapshot, number, who, ("management",))
+    return None if found is None else found.name
 
 
 class RuleNames(NamedTuple):

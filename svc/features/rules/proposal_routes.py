@@ -11,7 +11,6 @@ from msgspec import UNSET, Meta, UnsetType
 
 from svc.features.rules.compiling import compile_rules
 from svc.features.rules.jobs import checked_rules, ruleset_in_force
-from svc.features.rules.proposals import LONGEST_PROPOSAL_NOTE, MAX_PROPOSALS, Proposal
 from svc.features.rules.routes import (
     A_RULESET,
     Action,
@@ -25,6 +24,7 @@ from svc.features.rules.routes import (
     given_rules,
     new_rule_id,
 )
+from svc.features.rules.ruleset import LONGEST_PROPOSAL_NOTE, MAX_PROPOSALS, Proposal
 from svc.features.rules.tables import RULE_PROPOSALS
 from svc.http.change import caller_of, change, member_of
 from svc.http.route import ORGANIZATION, Call, Route, Services

@@ -20,11 +20,19 @@ from msgspec.structs import replace
 from svc.features.accounts.queries import environments_of
 from svc.features.events.routes import newest_positions
 from svc.features.lists.standing import ruleset_warnings
-from svc.features.rules.checking import condition_warnings, everything_warning, label_warnings
+from svc.features.rules.checking import check_drafts, condition_warnings, everything_warning, label_warnings
 from svc.features.rules.compiling import compile_rules
-from svc.features.rules.jobs import SAVED_SINCE, checked_drafts, checked_rules, decide_by, ruleset_in_force, save_rules
+from svc.features.rules.jobs import (
+    SAVED_SINCE,
+    as_it_arrived,
+    checked_rules,
+    facts_now,
+    list_prefixes,
+    ruleset_in_force,
+    save_rules,
+)
 from svc.features.rules.language.conditions import compile_once
-from svc.features.rules.ruleset import MAX_RULES, Decided, Prepared, Rule, RuleMode, Ruleset, prepared
+from svc.features.rules.ruleset import MAX_RULES, Decided, Prepared, Rule, RuleMode, Ruleset, evaluate, prepared
 from svc.http.callers.limits import EVENT_WORK
 from svc.http.change import caller_of, change
 from svc.http.route import ORGANIZATION, Call, Route, Services
@@ -41,7 +49,7 @@ from svc.kernel.tenants.queries import organization
 from svc.kernel.values.fields import RequestId, about, id_form
 from svc.kernel.values.ids import DAY_MS, HOUR_MS
 from svc.kernel.values.refusals import Refusal
-from svc.kernel.values.struct_fields import sent
+from svc.kernel.values.struct_fields import body_of, record_of, sent
 from svc.kernel.work.slices import in_slices, in_turns, scanned
 from svc.world import twenty_characters
 
@@ -110,8 +118,8 @@ class RuleCounts(msgspec.Struct, frozen=True):
     errors_24h: Annotated[int, about("Events of the last 24 hours for which its evaluation failed.", 0)]
 
 
-class RuleRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule that is in force."""
+class RevisionRule(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule of a revision."""
 
     id: RuleId
     name: RuleName
@@ -119,6 +127,11 @@ class RuleRow(msgspec.Struct, frozen=True, kw_only=True):
     action: Action
     mode: Mode
     note: Note
+
+
+class RuleRow(RevisionRule, frozen=True, kw_only=True):
+    """A rule that is in force."""
+
     counts: Annotated[RuleCounts, about("Whole hours: those that the window touches.")]
 
 
@@ -192,7 +205,8 @@ async def put_rules(services: Services, call: Call) -> RulesAnswer | Refusal:
     def job(transaction: Transaction) -> Ruleset | Refusal:
         refusal = checked_rules(transaction, number, kind, rules)
         if refusal is None and is_draft:
-            refusal = checked_drafts(transaction, number, kind, kept)
+            before = ruleset_in_force(transaction, number, kind).rules
+            refusal = check_drafts(kept, before, list_prefixes(transaction, number))
         if refusal is not None:
             return refusal
         return save_rules(transaction, number, kind, body.revision, kept, caller.key.id, call.at_ms)
@@ -246,7 +260,7 @@ def given_rules(
     its place; without it that of a rule that is only tried.
     """
     given = enumerate(rules[: MAX_RULES + 1])
-    return [(sent(rule.id), _rule(rule, sent(rule.id) or new_id(at))) for at, rule in given]
+    return [(sent(rule.id), record_of(Rule, rule, id=sent(rule.id) or new_id(at))) for at, rule in given]
 
 
 def new_rule_id(services: Services) -> Callable[[int], str]:
@@ -295,9 +309,12 @@ def _decided(
 ) -> Iterator[tuple[UUID, Event, Decided] | None]:
     """Yield what the rules decide about each of these events; `None` for one that is gone."""
     owner = organization(snapshot, number)
-    decided = partial(decide_by, snapshot, owner, tried, now_ms=now_ms)
     for each in events.read_each(snapshot, places):
-        yield None if each is None else (each.request_id, each.event, decided(each.event))
+        if each is None:
+            yield None
+        else:
+            facts = facts_now(snapshot, owner, as_it_arrived(each.event), now_ms)
+            yield each.request_id, each.event, evaluate(tried, facts)
 
 
 def _previewed(tally: _Tally, sent_rules: Sequence[RuleFields], tried: Ruleset, kind: EnvironmentKind) -> RulesPreview:
@@ -327,17 +344,6 @@ def _action(decision: Decision | None) -> str:
     return "none" if decision is None else decision.action
 
 
-def _rule(fields: RuleFields, rule_id: str) -> Rule:
-    return Rule(
-        id=rule_id,
-        name=fields.name,
-        condition=fields.condition,
-        action=fields.action,
-        mode=fields.mode,
-        note=fields.note,
-    )
-
-
 async def _shown(services: Services, call: Call, ruleset: Ruleset) -> RulesAnswer:
     """Return a ruleset with its counts, which are sums of whole hours."""
     number, now_ms, kind = call.organization.number, call.at_ms, call.query.environment
@@ -353,30 +359,24 @@ async def _shown(services: Services, call: Call, ruleset: Ruleset) -> RulesAnswe
                         day.update(counts.rules)
                         failed.update(counts.rule_errors)
     rows = (
-        RuleRow(
-            **msgspec.structs.asdict(rule),
-            counts=RuleCounts(day[rule.id], month[rule.id], failed[rule.id]),
-        )
+        body_of(RuleRow, rule, counts=RuleCounts(day[rule.id], month[rule.id], failed[rule.id]))
         for rule in ruleset.rules
     )
     return RulesAnswer(environment=kind, revision=ruleset.revision, rules=tuple(rows))
 
 
+_route = partial(Route, tag="Management: rules", kinds=("management",), query=RulesQuery)
 ROUTES: tuple[Route, ...] = (
-    Route(
+    _route(
         operation_id="getRules",
         path=ORGANIZATION + "/rules",
-        tag="Management: rules",
         summary="Read the rules",
         handler=read_rules,
-        kinds=("management",),
-        query=RulesQuery,
     ),
-    Route(
+    _route(
         operation_id="saveRules",
         method="PUT",
         path=ORGANIZATION + "/rules",
-        tag="Management: rules",
         summary="Save the rules",
         description=(
             "The whole ruleset, in force from the next request on: a rule that is not sent is gone, also one that the "
@@ -386,26 +386,21 @@ ROUTES: tuple[Route, ...] = (
             "could cost more than 2 ms of CPU an event, the first that goes beyond is `too_expensive`."
         ),
         handler=put_rules,
-        kinds=("management",),
         needs="draft",
-        query=RulesQuery,
         body=RulesBody,
         errors=("revision_conflict",),
     ),
-    Route(
+    _route(
         operation_id="previewRules",
         method="POST",
         needs="read",
         path=ORGANIZATION + "/rules/preview",
-        tag="Management: rules",
         summary="Try rules on the newest events",
         description=(
             "On the newest 10,000 events of that kind of environment, with their stored velocity, without what was "
             "set later, and with lists and labels as they are now. Refused as saving the rules would be."
         ),
         handler=preview_rules,
-        kinds=("management",),
-        query=RulesQuery,
         body=PreviewBody,
     ),
 )

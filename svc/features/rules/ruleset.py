@@ -14,11 +14,18 @@ from svc.features.rules.language.values import Evaluation, InList, Values
 from svc.identify.model import Decision, RuleAction, ShadowMatch
 from svc.identify.records import Event
 from svc.identify.velocity.counts import OTHERS, SUBJECTS, WINDOWS, Counts, Subject
+from svc.kernel.values.ids import DAY_MS
 
 RuleMode = Literal["active", "shadow", "off"]
 MAX_RULES: Final = 100
 """Of an organization and kind of environment."""
 MAX_NAME: Final = 80
+"""Characters."""
+MAX_PROPOSALS: Final = 20
+"""Of an organization and kind of environment."""
+PROPOSAL_MS: Final = 90 * DAY_MS
+"""How long a proposal is kept that nobody takes or dismisses."""
+LONGEST_PROPOSAL_NOTE: Final = 500
 """Characters."""
 
 
@@ -51,6 +58,19 @@ class Ruleset(msgspec.Struct, frozen=True, array_like=True, kw_only=True, dict=T
     def prepared(self) -> Prepared:
         """Return its rules ready for evaluation, compiled once for each process."""
         return prepared(self.rules, known)
+
+
+class Proposal(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+    """A whole ruleset that a member submits for an admin's approval. Append fields with defaults, never move them."""
+
+    id: str
+    revision: int
+    """Of the ruleset that it was made from."""
+    rules: tuple[Rule, ...]
+    note: str
+    created_at_ms: int
+    author: str | None = None
+    """The member who made it."""
 
 
 def prepared(rules: Iterable[Rule], compiled: Callable[[str], Condition]) -> Prepared:

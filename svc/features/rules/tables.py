@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from svc.features.rules.proposals import PROPOSAL_MS, Proposal
-from svc.features.rules.ruleset import Ruleset
+from svc.features.rules.ruleset import PROPOSAL_MS, Proposal, Ruleset
 from svc.identify.velocity.counts import KINDS
 from svc.kernel.store.schema.codec import Key, Record
 from svc.kernel.store.schema.key_parts import (

@@ -23,10 +23,6 @@ FIRST_FREE_PORT = 1024
 """Ports below it belong to other services, which a webhook must not be able to probe."""
 
 
-def _is_nobodys(_: Address) -> bool:
-    return False
-
-
 class TargetPolicy(NamedTuple):
     """The targets that webhooks may have besides public addresses and the usual ports (decisions 8.7)."""
 
@@ -34,7 +30,7 @@ class TargetPolicy(NamedTuple):
     """Opened by the operator."""
     ports: frozenset[int] = frozenset()
     """Opened by the operator, beside 443 and those above 1023."""
-    is_own: Callable[[Address], bool] = _is_nobodys
+    is_own: Callable[[Address], bool] = lambda _: False
     """Whether an address is one of this machine's: not public, whatever range it is in."""
 
 

@@ -245,16 +245,16 @@ def webhook_row(
     has responded; `filter_errors`: for how many events its filter failed.
     """
     endpoint = registered.endpoint
-    until_ms = endpoint.previous_secret_expires_at_ms if endpoint.is_signed else None
+    until_ms = None if endpoint.is_chat else endpoint.previous_secret_expires_at_ms
     return body_of(
         WebhookBody,
         endpoint,
+        known,
         previous_secret_expires_at=UNSET if until_ms is None or now_ms >= until_ms else timestamp(until_ms),
         delivered_24h=day.delivered,
         failed_24h=day.failed,
-        secret_last4=endpoint.secret_last4 if endpoint.is_signed else "",
+        secret_last4="" if endpoint.is_chat else endpoint.secret_last4,
         filter_errors_24h=UNSET if endpoint.filter is None else filter_errors,
-        failing_since=UNSET if known.failing_since_ms is None else timestamp(known.failing_since_ms),
         last_delivery_at=UNSET if known.last_attempt_at_ms is None else timestamp(known.last_attempt_at_ms),
     )
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from operator import le
 from uuid import UUID
 
-from svc.features.webhooks.queries import MINUTES_PER_DAY, attempt_index_keys, manual_delivery
+from svc.features.webhooks.queries import MINUTES_PER_DAY, attempt_index_keys
 from svc.features.webhooks.records import DELIVERY_KINDS, MAX_ENDPOINTS
 from svc.features.webhooks.retries import MAX_ATTEMPTS
 from svc.features.webhooks.tables import (
@@ -28,7 +28,6 @@ from svc.features.webhooks.tables import (
     WEBHOOK_EVENTS,
 )
 from svc.kernel.store.snapshot import Snapshot
-from svc.kernel.values.partitions import EndpointKey
 
 
 def _endpoints(snapshot: Snapshot, number: int) -> Iterator[str]:
@@ -60,7 +59,7 @@ def _deliveries(snapshot: Snapshot, number: int) -> Iterator[str]:
             continue
         if not snapshot.has(DUE, number, endpoint_number, delivery.due_ms, event_id, kind):
             yield f"{name} is open and not scheduled"
-        if DELIVERY_KINDS[kind] != "auto" and manual_delivery(snapshot, EndpointKey(number, endpoint_number)) is None:
+        if DELIVERY_KINDS[kind] != "auto" and not snapshot.has(MANUAL, number, endpoint_number):
             yield f"{name} was asked for and its endpoint is not busy"
 
 
@@ -72,11 +71,8 @@ def _schedule(snapshot: Snapshot, number: int) -> Iterator[str]:
 
 
 def _manual(snapshot: Snapshot, number: int) -> Iterator[str]:
-    for (_, endpoint_number), _ in snapshot.scan(MANUAL, number):
-        key = manual_delivery(snapshot, EndpointKey(number, endpoint_number))
-        delivery = (
-            None if key is None else snapshot.get(DELIVERIES, number, endpoint_number, key.event_id, key.kind_index)
-        )
+    for (_, endpoint_number), key in snapshot.scan(MANUAL, number):
+        delivery = snapshot.get(DELIVERIES, number, endpoint_number, key.event_id, key.kind_index)
         if delivery is None or not delivery.is_open:
             yield f"endpoint {endpoint_number} of organization {number} is busy with nothing"
 

@@ -275,7 +275,7 @@ def next_delivery(
     endpoint = snapshot.get(ENDPOINTS, *queue)
     if endpoint is None:
         return NoWork(None)
-    manual = manual_delivery(snapshot, queue)
+    manual = snapshot.get(MANUAL, *queue)  # there is at most one
     if manual is not None and manual not in in_flight:
         return _claim(snapshot, queue, manual, endpoint)
     if endpoint.status == "paused":
@@ -299,11 +299,6 @@ def due_deliveries(snapshot: Snapshot, queue: EndpointKey) -> Iterator[tuple[int
     """Yield (when it is due in Unix ms, delivery) of a queue, earliest first, those due in the future included."""
     for (_, _, due_ms, event_id, kind_index), _ in snapshot.scan(DUE, *queue):
         yield due_ms, DeliveryKey(event_id, DELIVERY_KINDS[kind_index])
-
-
-def manual_delivery(snapshot: Snapshot, queue: EndpointKey) -> DeliveryKey | None:
-    """Return the test or redelivery that is queued, of which there is at most one; `None` if there is none."""
-    return snapshot.get(MANUAL, *queue)
 
 
 def attempts_page(

@@ -63,6 +63,8 @@ MAX_ENDPOINTS = 10
 """Per organization (interface 8)."""
 HISTORY_MS = 30 * 24 * 3600 * 1000
 """How long an event may be redelivered and an attempt is listed (interface 8)."""
+REFUSALS_EVERY_MS = 60_000
+"""From one `identification.refused` of a key and code to the next (decisions 8.9)."""
 
 
 def webhook_environment(environment: Environment) -> WebhookEnvironment:
@@ -113,13 +115,10 @@ class Endpoint(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     """A condition in CEL: only events of which it is true are sent, of the types in `payloads.FILTERED`."""
 
     @property
-    def is_signed(self) -> bool:
-        """Return whether deliveries to it are signed. If not, its secret was never shown to anybody."""
-        return not self.is_chat
-
-    @property
     def is_chat(self) -> bool:
-        """Return whether people read its deliveries: it gets one message for an identification (docs/adr/0224)."""
+        """Return whether people read its deliveries: it gets one message for an identification (docs/adr/0224), which
+        is unsigned. Its secret was never shown to anybody.
+        """
         return self.format != "json"
 
 
@@ -192,6 +191,30 @@ class AttemptCount(msgspec.Struct, frozen=True, array_like=True):
 
     delivered: int = 0
     failed: int = 0
+
+
+class Refusals(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
+    """The refusals of one key and code since the last event about them, with the details of the latest."""
+
+    told_at_ms: int
+    """When the last event was made."""
+    count: int
+    request_id: bytes
+    occurred_at_ms: int
+    status: int
+    environment: Environment
+    origin: str | None = None
+    ip_address: str | None = None
+    reason: str | None = None
+
+    @property
+    def due_ms(self) -> int:
+        """Return the time (Unix ms) from which the next event may be created: a minute after the last."""
+        return self.told_at_ms + REFUSALS_EVERY_MS
+
+    def must_wait(self, now_ms: int) -> bool:
+        """Return whether the minute since the last event has not passed, unless the clock was set back by more."""
+        return abs(now_ms - self.told_at_ms) < REFUSALS_EVERY_MS
 
 
 class Attempted(NamedTuple):

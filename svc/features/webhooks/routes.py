@@ -31,9 +31,9 @@ from svc.features.webhooks.bodies import (
     webhook_row,
 )
 from svc.features.webhooks.content.envelope import Envelope, standard_secret
-from svc.features.webhooks.content.payloads import DATA
+from svc.features.webhooks.content.payloads import DATA, EndpointTest
 from svc.features.webhooks.jobs import endpoints
-from svc.features.webhooks.jobs.endpoints import EndpointChange, Issued, NewEndpoint, Queued
+from svc.features.webhooks.jobs.endpoints import Issued, NewEndpoint, Queued
 from svc.features.webhooks.queries import (
     BEYOND,
     Registered,
@@ -58,7 +58,7 @@ from svc.kernel.values.encodings import Cursors
 from svc.kernel.values.fields import A_WEBHOOK_ID, AN_EVENT_ID, about
 from svc.kernel.values.ids import first_id, is_id
 from svc.kernel.values.refusals import Refusal, invalid
-from svc.kernel.values.struct_fields import sent
+from svc.kernel.values.struct_fields import fields_sent, sent
 from svc.world import twenty_characters
 
 T = TypeVar("T")
@@ -91,10 +91,7 @@ async def create_webhook(services: Services, call: Call) -> IssuedWebhookBody | 
 
 async def update_webhook(services: Services, call: Call) -> WebhookBody | Refusal:
     """`PATCH .../webhooks/{webhook_id}`: changes only what is named (interface 4.4). `404`, `422` with the field."""
-    body: UpdateWebhookBody = call.body
-    named: dict[str, Any] = {
-        field: value for field in body.__struct_fields__ if (value := getattr(body, field)) is not UNSET
-    }
+    named = fields_sent(call.body)
     # without an environment in the body, whether the one it has suffices is known in the transaction
     refusal = endpoints.faulty_events(named.get("events", ()), named.get("environment", "live"))
     if refusal is None and await _is_another_url(services, call, named.get("url")):
@@ -102,7 +99,7 @@ async def update_webhook(services: Services, call: Call) -> WebhookBody | Refusa
     refusal = refusal or compile_filter(services, call, named.get("filter"))
     if refusal is not None:
         return refusal
-    job = partial(endpoints.change_endpoint, endpoint_id=call.path["webhook_id"], change=EndpointChange(**named))
+    job = partial(endpoints.change_endpoint, endpoint_id=call.path["webhook_id"], fields=named)
     changed = await _change(services, call, job)
     if isinstance(changed, Refusal):
         return changed
@@ -146,8 +143,9 @@ async def send_test(services: Services, call: Call) -> QueuedDeliveryBody | Refu
     """`POST .../webhooks/{webhook_id}/test`: `202` once one `webhook.test` is queued (decisions 8.5). `404`, `409
     webhook_busy` or `webhook_paused`.
     """
-    event_id = services.world.request_id(call.at_ms)
-    return await _queue(services, call, partial(endpoints.queue_test, event_id=event_id, trace=call.trace))
+    event_id, data = services.world.request_id(call.at_ms), EndpointTest(call.path["webhook_id"])
+    job = partial(endpoints.queue_sample, event_type="webhook.test", data=data, event_id=event_id, trace=call.trace)
+    return await _queue(services, call, job)
 
 
 async def redeliver_webhook(services: Services, call: Call) -> QueuedDeliveryBody | Refusal:
@@ -191,7 +189,6 @@ async def _is_another_url(services: Services, call: Call, url: str | None) -> bo
 async def _change(
     services: Services, call: Call, job: Callable[..., T | Refusal], *, may_use_reserve: bool = False
 ) -> T | Refusal:
-    """Run a job with the number of the caller's organization."""
     number = call.organization.number
     return await change(services, call, partial(job, number=number), may_use_reserve=may_use_reserve)
 
@@ -210,8 +207,8 @@ async def _issue(services: Services, call: Call, job: Callable[..., Issued | Ref
     if isinstance(issued, Refusal):
         return issued
     row = await _row(services, call, issued.registered)
-    is_signed = issued.registered.endpoint.is_signed
-    shown = (issued.secret, standard_secret(issued.secret)) if is_signed else ("", "")
+    is_chat = issued.registered.endpoint.is_chat
+    shown = ("", "") if is_chat else (issued.secret, standard_secret(issued.secret))
     return IssuedWebhookBody(row, *shown)
 
 

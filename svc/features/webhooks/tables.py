@@ -12,9 +12,9 @@ from svc.features.webhooks.records import (
     DeliveryKey,
     Endpoint,
     Health,
+    Refusals,
     WebhookEvent,
 )
-from svc.features.webhooks.refused import Refusals
 from svc.kernel.store.schema.codec import Key, Layout, Opaque, Record, Signed
 from svc.kernel.store.schema.key_parts import (
     MOMENT,

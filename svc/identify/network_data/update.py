@@ -125,15 +125,21 @@ async def _get(url: str, tls: ssl.SSLContext, most_bytes: int) -> Fetched | str:
             raise FetchError(url, f"the server said {response.status}", gone=response.status in _GONE)
         if fields.get(b"content-encoding", "identity") != "identity":
             raise FetchError(url, "the server compressed what was asked for uncompressed")
-        content = bytearray()
-        with trio.CancelScope() as reading:  # leaving the loop would leave the generators of httpcore unfinished
-            async for block in response.aiter_stream():
-                content += block
-                if len(content) > most_bytes:
-                    reading.cancel()
-        if len(content) > most_bytes:
+        content = await bounded_content(response, most_bytes)
+        if content is None:
             raise FetchError(url, f"is larger than {most_bytes:,} bytes")
-        return Fetched(bytes(content), _last_modified(fields.get(b"last-modified")))
+        return Fetched(content, _last_modified(fields.get(b"last-modified")))
+
+
+async def bounded_content(response: httpcore.Response, most_bytes: int) -> bytes | None:
+    """Return the content of a response; `None` if it has more than `most_bytes`."""
+    content = bytearray()
+    with trio.CancelScope() as reading:  # leaving the loop would leave the generators of httpcore unfinished
+        async for block in response.aiter_stream():
+            content += block
+            if len(content) > most_bytes:
+                reading.cancel()
+    return bytes(content) if len(content) <= most_bytes else None
 
 
 def _pool(url: str, tls: ssl.SSLContext) -> httpcore.AsyncConnectionPool:

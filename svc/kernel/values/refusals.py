@@ -114,9 +114,11 @@ def over_share() -> Refusal:
     )
 
 
-def invalid(field: str, issue: Issue, location: Location = "body") -> Refusal:
-    """Return `422 validation_error` for one `field`, a path such as `sdk.version`, empty for the whole."""
-    return Refusal("validation_error", (Detail(field, issue, location),))
+def invalid(field: str, issue: Issue, location: Location = "body", explanation: str = "") -> Refusal:
+    """Return `422 validation_error` with one detail: `field` as a path such as `sdk.version`, empty for the whole
+    (decisions 1.5).
+    """
+    return Refusal("validation_error", (Detail(field, issue, location),), explanation=explanation)
 
 
 NOTIFIABLE = frozenset({401, 402, 413, 422, 429})

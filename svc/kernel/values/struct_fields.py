@@ -70,6 +70,11 @@ def sent(value: T | UnsetType) -> T | None:
     return None if value is UNSET else value
 
 
+def fields_sent(body: msgspec.Struct) -> dict[str, Any]:
+    """Return the fields of a request that were not left out, by name."""
+    return {name: value for name, value in msgspec.structs.asdict(body).items() if value is not UNSET}
+
+
 _Read = Callable[[Any], tuple[Any, ...]]
 _Plan = tuple[tuple[str, Callable[[Any], Any] | None, Any], ...]
 """(name, how it is written if not as it is, default) of fields of a body."""

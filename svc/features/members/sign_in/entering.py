@@ -15,6 +15,7 @@ import trio
 from msgspec import UNSET, UnsetType
 
 from svc.features.members.bodies import EmailText, MemberName
+from svc.features.members.jobs import MemberChange
 from svc.features.members.sign_in.passwords import password_hash, sign_in_key
 from svc.features.organizations.bodies import MemberId
 from svc.http.callers.authentication import AuthRequest
@@ -181,6 +182,26 @@ def shown_session(caller: Caller, session: Session, region: str) -> SessionBody:
     )
 
 
+async def change_member(
+    services: Services,
+    call: Call,
+    job: Callable[[Transaction], MemberChange | Refusal],
+    *,
+    may_use_reserve: bool = False,
+) -> MemberChange | Refusal:
+    """Run a job as `change` does, and end the streams of the sessions that it has ended."""
+    changed = await change(services, call, job, may_use_reserve=may_use_reserve)
+    if isinstance(changed, MemberChange):
+        end_viewers(services, changed)
+    return changed
+
+
+def end_viewers(services: Services, changed: MemberChange) -> None:
+    """End the streams of the sessions that a change has ended."""
+    for ended in changed.ended_sessions:
+        services.end_viewers(ended)
+
+
 def entered(services: Services, entry: Entry, set_cookie: str) -> Outcome:
     """Return the response to a member who has signed in."""
     body = shown_session(entry.caller, entry.session, services.policy.region)
@@ -194,7 +215,7 @@ def refused(explanation: str, reason: str) -> Refusal:
 
 def guessable(field: str) -> Refusal:
     """Return `422` (`invalid_value`) for a new password that is easily guessed, in this field (decisions 15.3)."""
-    return msgspec.structs.replace(invalid(field, "invalid_value"), explanation=GUESSABLE)
+    return invalid(field, "invalid_value", explanation=GUESSABLE)
 
 
 GUESSABLE = "This password is easily guessed: it is a very common one, or your own address or name. Choose another."

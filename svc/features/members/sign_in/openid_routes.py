@@ -47,7 +47,7 @@ from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants import queries as lookups
 from svc.kernel.values.fields import about
 from svc.kernel.values.refusals import Refusal
-from svc.kernel.values.struct_fields import sent
+from svc.kernel.values.struct_fields import fields_sent, sent
 from svc.world import twenty_characters
 
 log = structlog.get_logger()
@@ -55,7 +55,6 @@ log = structlog.get_logger()
 CALLBACK = "/oidc/callback"
 MAX_ATTEMPTS = 32
 """Attempts by which one member signs in within the life of an attempt."""
-_NOT_HERE = Refusal("not_found")
 
 
 class OpenIdOption(msgspec.Struct, frozen=True):
@@ -128,15 +127,6 @@ class Admitted(NamedTuple):
         return self.kept if before.role == now.role else {"role": now.role}
 
 
-class OpenIdSignIn(NamedTuple):
-    """A member who may sign in, checked as far as reading allows."""
-
-    number: int
-    """Of the organization."""
-    member_id: str
-    entry: Entry
-
-
 def provider_of(services: Services) -> Provider | None:
     """Return the provider by which members sign in as well; `None` = the settings name none."""
     return cast("Provider | None", services.parts.get(Provider))
@@ -154,10 +144,9 @@ async def begin(services: Services, call: Call) -> Refusal | Outcome | None:
     `signIn`. Where another site leads a person here, such as the provider's page of apps, the page of the console asks
     first: no other site signs anybody in.
     """
-    provider, site = provider_of(services), site_of(call)
-    refusal = _NOT_HERE if provider is None else _refusal(services, call, site)
-    if refusal is not None or provider is None:
-        return refusal or _NOT_HERE
+    provider, site = _entered(services, call), site_of(call)
+    if isinstance(provider, Refusal):
+        return provider
     refusal = cross_origin_refusal(call.headers, site, "GET")
     if refusal is not None:
         is_person = call.headers.get("sec-fetch-mode") == "navigate"
@@ -179,19 +168,16 @@ async def end(services: Services, call: Call) -> Refusal | Outcome | None:
     """`GET /console/oidc/callback`: back from the provider; a session begins where it names a role that is mapped. The
     browser comes from another site: it is known by its cookie.
     """
-    provider, site = provider_of(services), site_of(call)
-    refusal = _NOT_HERE if provider is None else _refusal(services, call, site)
-    if refusal is not None or provider is None:
-        return refusal or _NOT_HERE
+    provider, site = _entered(services, call), site_of(call)
+    if isinstance(provider, Refusal):
+        return provider
     query: CallbackQuery = call.query
     kept = cookie_value(call.headers, _cookie_name(site, sent(query.state) or ""))
     redirect_uri = _redirect_uri(site)
     attempt = None if kept is None else read_attempt(openid_key(services.policy.pepper), kept, call.at_ms, redirect_uri)
     if attempt is None:
         return _failed(call, NoIdentity("expired", "the browser has no such attempt of the last ten minutes"))
-    named = msgspec.structs.asdict(call.query)
-    response = {name: value for name, value in named.items() if value is not UNSET}
-    identity = await provider.identify(attempt, response, services.world.wall_time_of(call.at_ms))
+    identity = await provider.identify(attempt, fields_sent(query), services.world.wall_time_of(call.at_ms))
     if isinstance(identity, NoIdentity):
         return _failed(call, identity)
     came = await _complete_sign_in(services, call, provider, identity, attempt)
@@ -200,10 +186,14 @@ async def end(services: Services, call: Call) -> Refusal | Outcome | None:
     return Outcome(None, status=303, headers={"Location": attempt.page or CONSOLE_ROOT, "Set-Cookie": came})
 
 
-def _refusal(services: Services, call: Call, site: Site) -> Refusal | None:
+def _entered(services: Services, call: Call) -> Provider | Refusal:
+    """Return the provider by which this request may sign in, or what keeps it from trying."""
+    provider, site = provider_of(services), site_of(call)
+    if provider is None:
+        return Refusal("not_found")
     if site.transport == "insecure" or site.origin is None:
         return Refusal("secure_connection_required")
-    return services.limits.sign_in_refusal(site.address, call.at_ms)
+    return services.limits.sign_in_refusal(site.address, call.at_ms) or provider
 
 
 def _failed(call: Call, why: NoIdentity) -> Outcome:
@@ -219,7 +209,7 @@ async def _complete_sign_in(
     new_id = MEMBER_PREFIX + twenty_characters(services.world.entropy)
     admit = partial(_admit_member, identity=identity, attempt=attempt, new_id=new_id, now_ms=call.at_ms)
 
-    def find(snapshot: Snapshot) -> OpenIdSignIn | Refusal:
+    def find(snapshot: Snapshot) -> Entry | Refusal:
         organization = lookups.find_organization(snapshot, provider.organization_id)
         if organization is None or organization.removed_at_ms is not None:
             return Refusal("not_found", reason="the organization of the settings was removed")
@@ -227,29 +217,31 @@ async def _complete_sign_in(
         admitted = admit(snapshot, number)
         if isinstance(admitted, Refusal):
             return admitted
-        return OpenIdSignIn(number, admitted.id, entry_of(services, call, snapshot, (number, admitted.member)))
+        return entry_of(services, call, snapshot, (number, admitted.member))
 
-    sign_in = await services.store.query(find)
-    if isinstance(sign_in, Refusal):
-        return sign_in
+    entry = await services.store.query(find)
+    if isinstance(entry, Refusal):
+        return entry
+    number = entry.caller.organization.number
 
     def job(transaction: Transaction) -> Admitted | Refusal:
-        admitted = admit(transaction, sign_in.number)
-        if isinstance(admitted, Refusal) or admitted.id != sign_in.member_id:
-            return admitted if isinstance(admitted, Refusal) else _no("the members were changed meanwhile")
-        return _store(transaction, sign_in.number, admitted)
+        admitted = admit(transaction, number)
+        if isinstance(admitted, Refusal):
+            return admitted
+        if admitted.id != entry.session.member_id:
+            return _no("the members were changed meanwhile")
+        return _store(transaction, number, admitted)
 
-    came = await enter(services, call, sign_in.entry, job)
+    came = await enter(services, call, entry, job)
     if isinstance(came, Refusal):
         return came
     admitted, set_cookie = came
     if admitted.kept:
-        reason = "the organization would be left without an active admin"
         log.warning(
             "sign-in by OpenID keeps the role of the last admin",
             request_id=str(call.request_id),
             member=admitted.id,
-            reason=reason,
+            reason="the organization would be left without an active admin",
             **admitted.kept,
         )
     return set_cookie

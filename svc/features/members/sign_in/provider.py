@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import base64
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 from urllib.parse import quote, urlencode, urlsplit
@@ -26,6 +27,7 @@ from joserfc.errors import JoseError
 from joserfc.jwk import KeySet, KeySetSerialization
 
 from svc.features.members.sign_in.openid import Attempt, Identity, NoIdentity, identity_of
+from svc.identify.network_data.update import bounded_content
 from svc.kernel.access.members import is_provider_url, read_roles
 from svc.kernel.access.roles import Role
 from svc.kernel.config import Config, ConfigError
@@ -111,19 +113,14 @@ async def ask(
 async def _exchange(
     tls: ssl.SSLContext, method: str, url: str, headers: list[tuple[str, str]], content: bytes | None
 ) -> tuple[int, bytes]:
-    body = bytearray()
     async with (
         httpcore.AsyncConnectionPool(ssl_context=tls) as pool,
         pool.stream(method, url, headers=headers, content=content) as response,
     ):
-        with trio.CancelScope() as reading:  # leaving the loop would leave the generators of httpcore unfinished
-            async for block in response.aiter_stream():
-                body += block
-                if len(body) > MAX_BYTES:
-                    reading.cancel()
-    if len(body) > MAX_BYTES:
+        body = await bounded_content(response, MAX_BYTES)
+    if body is None:
         raise ProviderError(f"the response to {method} has more than {MAX_BYTES:,} bytes")
-    return response.status, bytes(body)
+    return response.status, body
 
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
@@ -271,8 +268,15 @@ class OpenIdProvider:
             return NoIdentity("unavailable", str(error) or "too many attempts at once")
         return identity_of(claims, self.issuer, self._client.role_claim, self._client.roles)
 
-    def _one_of_few(self) -> _Turn:
-        return _Turn(self._limit)
+    @contextmanager
+    def _one_of_few(self) -> Generator[None]:
+        """Give one of the attempts that may wait for the provider. Raises `trio.WouldBlock` where there are enough."""
+        attempt = object()
+        self._limit.acquire_on_behalf_of_nowait(attempt)
+        try:
+            yield
+        finally:
+            self._limit.release_on_behalf_of(attempt)
 
     def _code(self, endpoints: _Endpoints, attempt: Attempt, response: Mapping[str, str]) -> str:
         """Return the code of a response. Raises `OAuth2Error`, `TokenError` for another provider's or attempt's."""
@@ -345,16 +349,3 @@ class OpenIdProvider:
         keys = read_keys(await ask(self._tls, endpoints.keys))
         self._keys = trio.current_time(), keys
         return keys
-
-
-class _Turn:
-    """One of the attempts that may wait for the provider. Raises `trio.WouldBlock` where there are enough."""
-
-    def __init__(self, limit: trio.CapacityLimiter) -> None:
-        self._limit = limit
-
-    def __enter__(self) -> None:
-        self._limit.acquire_on_behalf_of_nowait(self)
-
-    def __exit__(self, *_: object) -> None:
-        self._limit.release_on_behalf_of(self)

@@ -15,7 +15,7 @@ from typing import Annotated, NamedTuple
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from svc.features.members.bodies import PasswordFields
+from svc.features.members.bodies import OwnPassword
 from svc.features.members.jobs import find_member, members_with
 from svc.features.members.sign_in.entering import (
     Entry,
@@ -46,7 +46,7 @@ from svc.kernel.tenants import queries as lookups
 from svc.kernel.tenants.organization import Organization
 from svc.kernel.values.fields import about
 from svc.kernel.values.refusals import Refusal, invalid
-from svc.kernel.values.struct_fields import sent
+from svc.kernel.values.struct_fields import fields_sent, sent
 
 LINK_REFUSED = "The link was used before, has expired, or is mistyped. Make another one with `svc console link`."
 KEY_REFUSED = "The key is not a management key of this service, or it was revoked or has expired."
@@ -62,10 +62,7 @@ class SignInBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     email: (
         Annotated[str, Meta(max_length=4 * LONGEST_EMAIL), about("A member's address.", "ada@shop.example")] | UnsetType
     ) = UNSET
-    password: (
-        Annotated[str, Meta(max_length=1024), about("The member's password.", "correct horse battery staple")]
-        | UnsetType
-    ) = UNSET
+    password: OwnPassword | UnsetType = UNSET
     totp: (
         Annotated[
             str,
@@ -93,8 +90,6 @@ class FoundEntry(NamedTuple):
     `owns_key`: the key was made for the link alone and is revoked when the session ends.
     """
 
-    number: int
-    """Of the organization."""
     key: ApiKey
     link: bytes | None
     """Digest of the link's token; `None` where the key itself was presented."""
@@ -109,9 +104,8 @@ async def sign_in(services: Services, call: Call) -> Outcome | Refusal:
     refusal = entry_refusal(services, call)
     if refusal is not None:
         return refusal
-    fields = _password_fields(body)
-    if fields is not None:
-        return await sign_in_by_password(services, call, fields)
+    if body.token is UNSET and body.key is UNSET and body.email is not UNSET and body.password is not UNSET:
+        return await sign_in_by_password(services, call, body, body.email, body.password)
 
     def find(snapshot: Snapshot) -> tuple[FoundEntry, Entry] | Refusal:
         request = request_of(services, call, snapshot)
@@ -132,8 +126,9 @@ async def sign_in(services: Services, call: Call) -> Outcome | Refusal:
 
 
 def _complete_sign_in(transaction: Transaction, asked: FoundEntry, now_ms: int) -> ApiKey | Refusal:
-    key = usable_key(transaction, asked.number, asked.key.id, now_ms)
-    if asked.link is not None and use_link(transaction, asked.number, asked.link, now_ms) is None:
+    number = asked.key.organization
+    key = usable_key(transaction, number, asked.key.id, now_ms)
+    if asked.link is not None and use_link(transaction, number, asked.link, now_ms) is None:
         return refused(LINK_REFUSED, "the link was used meanwhile")
     return key or refused(KEY_REFUSED, "the key was revoked meanwhile")
 
@@ -161,18 +156,9 @@ async def sign_out(services: Services, call: Call) -> Refusal | Outcome | None:
     return Outcome(None, status=204, headers={"Set-Cookie": cleared_cookie(site_of(call))})
 
 
-def _password_fields(body: SignInBody) -> PasswordFields | None:
-    """Return the fields of a sign-in by password; `None` for any other sign-in."""
-    match body:
-        case SignInBody(token=UnsetType(), key=UnsetType(), email=str(email), password=str(password)):
-            return PasswordFields(email=email, password=password, totp=body.totp, organization_id=body.organization_id)
-        case _:
-            return None
-
-
 def _asked(request: AuthRequest, body: SignInBody) -> FoundEntry | Refusal:
     """Return what a token or a key leads to now. Nothing is written for one that leads to nothing."""
-    names = {name for name, value in msgspec.structs.asdict(body).items() if value is not UNSET}
+    names = fields_sent(body).keys()
     match body:
         case SignInBody(token=str(token)) if names == {"token"}:
             return _of_link(request, token)
@@ -180,7 +166,7 @@ def _asked(request: AuthRequest, body: SignInBody) -> FoundEntry | Refusal:
             found = find_key(request, secret.strip(), ("management",), where="The console")
             if isinstance(found, Refusal):
                 return refused(found.explanation or KEY_REFUSED, found.reason)
-            return FoundEntry(found.key.organization, found.key, None, owns_key=False)
+            return FoundEntry(found.key, None, owns_key=False)
         case _:
             return invalid("", "invalid_value")
 
@@ -196,7 +182,7 @@ def _of_link(request: AuthRequest, token: str) -> FoundEntry | Refusal:
     key = None if link is None else usable_key(snapshot, number, link.key_id, now_ms)
     if link is None or key is None or key.region != policy.region:
         return refused(LINK_REFUSED, "unknown link, or it has expired")
-    return FoundEntry(number, key, link_digest, link.owns_key)
+    return FoundEntry(key, link_digest, link.owns_key)
 
 
 _route = partial(console_route, under=(CONSOLE_ROOT,))
@@ -218,31 +204,31 @@ class Proven(NamedTuple):
     """Beside the password; of no account where the member needs none."""
 
 
-async def sign_in_by_password(services: Services, call: Call, fields: PasswordFields) -> Outcome | Refusal:
+async def sign_in_by_password(
+    services: Services, call: Call, body: SignInBody, email: str, password: str
+) -> Outcome | Refusal:
     """Begin a session of the member with this address and password. `401 unauthorized`, `429 rate_limited`, `503
     service_unavailable` where too many sign in at once.
     """
-    email = canonical_email(fields.email) or ""
+    email = canonical_email(email) or ""
     over = services.limits.account_refusal(email_digest(email), call.at_ms)
     if over is not None:
         return over
-    hashed = await services.part(PasswordHasher).hash(email, fields.password[: LONGEST_PASSWORD + 1])
+    hasher = services.part(PasswordHasher)
+    hashed = await hasher.hash(email, password[: LONGEST_PASSWORD + 1])
     if isinstance(hashed, Refusal):
         return hashed
-
     code_ms = services.world.wall_time_of(call.at_ms)  # the authenticator has a clock of its own
 
     def find(snapshot: Snapshot) -> tuple[Proven, Entry] | Refusal:
-        proven = _proven(snapshot, services.part(PasswordHasher).key, email, hashed, fields, code_ms)
+        proven = _proven(snapshot, hasher.key, email, hashed, body, code_ms)
         return proven if isinstance(proven, Refusal) else (proven, entry_of(services, call, snapshot, proven[:2]))
 
     found = await services.store.query(find)
     if isinstance(found, Refusal):
         return found
     proven, entry = found
-    job = partial(
-        _record_sign_in, proven=proven, key=services.part(PasswordHasher).key, now_ms=call.at_ms, code_ms=code_ms
-    )
+    job = partial(_record_sign_in, proven=proven, key=hasher.key, now_ms=call.at_ms, code_ms=code_ms)
     came = await enter(services, call, entry, job)
     return came if isinstance(came, Refusal) else entered(services, entry, came[1])
 
@@ -257,12 +243,12 @@ def entry_of(services: Services, call: Call, snapshot: Snapshot, who: tuple[int,
 
 
 def _proven(
-    snapshot: Snapshot, key: bytes, email: str, hashed: bytes, fields: PasswordFields, now_ms: int
+    snapshot: Snapshot, key: bytes, email: str, hashed: bytes, body: SignInBody, now_ms: int
 ) -> Proven | Refusal:
     """Return the member with this address and password, of the organization that is named; of several, the one who
     signed in last.
     """
-    wanted = sent(fields.organization_id)
+    wanted = sent(body.organization_id)
     matching = [
         (number, member)
         for number, member in members_with(snapshot, email)
@@ -273,7 +259,7 @@ def _proven(
     if not matching:
         return refused(MEMBER_REFUSED, "no active member with this address and password")
     number, member = max(matching, key=lambda found: found[1].last_signed_in_at_ms or 0)
-    code = fields.totp if fields.totp is not UNSET else ""
+    code = sent(body.totp) or ""
     if member.code_generation is not None and use_code(member, key, code, now_ms) is None:
         return refused(MEMBER_REFUSED, f"the password of {member.id} is right, and the code is not")
     return Proven(number, member, code)

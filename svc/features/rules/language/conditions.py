@@ -122,7 +122,11 @@ def is_valid(text: str) -> bool:
     return isinstance(_outcome(text), Condition)
 
 
-def _saved(text: str) -> Condition:
+@lru_cache(maxsize=4096)
+def known(text: str) -> Condition:
+    """Return the condition of a text that was saved: each is compiled once in a process. What cannot be evaluated fails
+    when it is asked.
+    """
     found = _outcome(text)
     try:
         if isinstance(found, Condition):
@@ -132,12 +136,6 @@ def _saved(text: str) -> Condition:
     except ConditionError:
         nothing = frozenset[str]()
         return Condition(None, failing("this version cannot read the condition: save it again"), nothing, nothing, 1)
-
-
-known = lru_cache(maxsize=4096)(_saved)
-"""Return the condition of a text that was saved: each is compiled once in a process. What cannot be evaluated fails
-when it is asked.
-"""
 
 
 def _truth(evaluate: Evaluator, of: Evaluation) -> bool:

@@ -48,16 +48,8 @@ def failing(words: str) -> Evaluator:
 
 def is_known(node: Node) -> bool:
     """Return whether a call is of a function that can be evaluated; `True` for any other node."""
-    overload = node.overload
-    return node.kind != "call" or any(
-        found in table
-        for found, table in (
-            (node.name, _SPECIAL),
-            (overload, FUNCTIONS),
-            (overload, _BY_LITERAL),
-            (overload, _COUNTED),
-        )
-    )
+    by_overload = (FUNCTIONS, _BY_LITERAL, _COUNTED)
+    return node.kind != "call" or node.name in _SPECIAL or any(node.overload in table for table in by_overload)
 
 
 def is_of_values(node: Node) -> bool:
@@ -86,9 +78,11 @@ class _Builder:
             case "name":
                 return self._name(node.name)
             case "select":
-                return _selected(self.of(node.parts[0]), node.name)
+                operand, field = self.of(node.parts[0]), node.name
+                return lambda of: entry(operand(of), field)
             case "has":
-                return _has(self.of(node.parts[0]), node.name)
+                operand, field = self.of(node.parts[0]), node.name
+                return lambda of: field in operand(of)
             case "list":
                 elements = tuple(map(self.of, node.parts))
                 return lambda of: [one(of) for one in elements]
@@ -106,8 +100,10 @@ class _Builder:
     def _name(self, name: str) -> Evaluator:
         place = self._scope.get(name)
         if place is not None:
-            return _element(place)
-        return _variable(name) if name in VARIABLES else failing(f"conditions have no {name}")
+            return lambda of: of.elements[place]
+        if name in VARIABLES:
+            return lambda of: of.values[name]
+        return failing(f"conditions have no {name}")
 
     def _macro(self, node: Node) -> Evaluator:
         sequence, *parts = node.parts
@@ -127,17 +123,16 @@ class _Builder:
         if counted is not None:
             return partial(counted, *map(self.of, node.parts))
         function = FUNCTIONS.get(node.overload)
-        match node.parts:
-            case _ if function is None:
-                return failing(f"conditions have no function {node.name} for these values")
-            case (left, Node(kind="constant", value=value)):
-                return _with_constant(function, self.of(left), value)
-            case (left, right):
-                return _of_two(function, self.of(left), self.of(right))
-            case (only,):
-                return _of_one(function, self.of(only))
-            case _:
-                return failing(f"conditions have no function {node.name} for these values")
+        if function is None:
+            return failing(f"conditions have no function {node.name} for these values")
+        left, *others = map(self.of, node.parts)
+        if not others:
+            return lambda of: function(left(of))
+        if node.parts[1].kind == "constant":
+            value = node.parts[1].value
+            return lambda of: function(left(of), value)
+        (right,) = others
+        return lambda of: function(left(of), right(of))
 
 
 class _Loop(NamedTuple):
@@ -162,22 +157,6 @@ def _constant(value: Any) -> Evaluator:
     return lambda _: value
 
 
-def _variable(name: str) -> Evaluator:
-    return lambda of: of.values[name]
-
-
-def _element(place: int) -> Evaluator:
-    return lambda of: of.elements[place]
-
-
-def _selected(operand: Evaluator, field: str) -> Evaluator:
-    return lambda of: entry(operand(of), field)
-
-
-def _has(operand: Evaluator, field: str) -> Evaluator:
-    return lambda of: field in operand(of)
-
-
 def _map(pairs: tuple[tuple[Evaluator, Evaluator], ...], of: Evaluation) -> dict[Any, Any]:
     found: dict[Any, Any] = {}
     for key, value in pairs:
@@ -188,18 +167,6 @@ def _map(pairs: tuple[tuple[Evaluator, Evaluator], ...], of: Evaluation) -> dict
             raise EvaluationError(f"a map has the key {name!r} twice")
         found[name] = value(of)
     return found
-
-
-def _of_one(function: Callable[[Any], Any], operand: Evaluator) -> Evaluator:
-    return lambda of: function(operand(of))
-
-
-def _of_two(function: Callable[[Any, Any], Any], left: Evaluator, right: Evaluator) -> Evaluator:
-    return lambda of: function(left(of), right(of))
-
-
-def _with_constant(function: Callable[[Any, Any], Any], left: Evaluator, value: Any) -> Evaluator:
-    return lambda of: function(left(of), value)
 
 
 def _and(left: Evaluator, right: Evaluator) -> Evaluator:

@@ -121,13 +121,10 @@ def readable(tree: Node) -> Node:
 
 
 def _fault(call: Node, literal: Node, read: Callable[[str], str | None]) -> Iterator[Fault]:
-    is_conversion = call.name in ("duration", "timestamp")
-    if is_conversion and (literal.type.name != "string" or literal.kind != "constant"):
-        if literal.type.name == "string":
-            yield Fault(literal.at, f"{call.name}() needs one text in quotes")
+    if call.name in ("duration", "timestamp") and literal.type.name != "string":
         return
     if literal.kind != "constant":
-        yield Fault(literal.at, f"{_NEEDS.get(call.name, f'{call.name}() needs one text in quotes')}")
+        yield Fault(literal.at, _NEEDS[call.name])
         return
     problem = read(literal.value)
     if problem is not None:
@@ -180,6 +177,8 @@ _READ: Final[Mapping[str, tuple[tuple[int, Callable[[str], str | None]], ...]]] 
 _NEEDS: Final = {
     "cidr": 'cidr() needs a network in quotes, such as "10.0.0.0/8"',
     "matches": "matches() needs a regular expression in quotes, so that its cost is known",
+    "duration": "duration() needs one text in quotes",
+    "timestamp": "timestamp() needs one text in quotes",
     "in_list": "in_list() needs one name in quotes",
     "present": "present() needs one name in quotes",
     **dict.fromkeys(_ZONED, 'a time zone must be in quotes, such as "Europe/Paris"'),
@@ -331,17 +330,14 @@ _PARTS: Final = {
 _TURNED: Final = {"_<_": "_>_", "_<=_": "_>=_", "_>_": "_<_", "_>=_": "_<=_", "_==_": "_==_", "_!=_": "_!=_"}
 
 
-def warnings(tree: Node, kind: EnvironmentKind | None = None) -> list[str]:
-    """Return a sentence for each literal that no event can have. `kind`: of the environments whose events are asked;
-    `None` = of any.
-    """
+def warnings(tree: Node, kind: EnvironmentKind) -> list[str]:
+    """Return a sentence for each literal that no event of this kind of environment can have."""
     return list(dict.fromkeys(_Looking(kind).at(tree, {})))
 
 
 class _Looking:
-    def __init__(self, kind: EnvironmentKind | None) -> None:
-        self._domains = dict(_DOMAINS)
-        self._domains["environment"] = _one_of("an environment", ENVIRONMENTS) if kind is None else _ENVIRONMENTS[kind]
+    def __init__(self, kind: EnvironmentKind) -> None:
+        self._domains = {**_DOMAINS, "environment": _ENVIRONMENTS[kind]}
 
     def at(self, node: Node, scope: Mapping[str, str]) -> Iterator[str]:
         """Yield warnings about a node. `scope`: name of an element of a macro -> the variable that it is of."""

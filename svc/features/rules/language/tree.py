@@ -28,9 +28,6 @@ class Type(NamedTuple):
     name: str
     parameters: tuple[Type, ...] = ()
 
-    def __str__(self) -> str:
-        return f"{self.name}({', '.join(map(str, self.parameters))})" if self.parameters else self.name
-
 
 OTHER: Final = Type("other")
 
@@ -135,7 +132,6 @@ def _text(fields: _Fields, number: int) -> str:
 
 
 def _by_id(entries: list[bytes]) -> dict[int, Any]:
-    """Return a map whose keys are ids."""
     pairs = map(_fields, entries)
     return {_first(pair, 1, 0): _first(pair, 2, 0) for pair in pairs}
 

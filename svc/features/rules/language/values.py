@@ -322,10 +322,6 @@ InList = Callable[[str], bool]
 """Whether this event's value of the kind of the list with this name is in it."""
 
 
-class AbsentError(EvaluationError):
-    """A variable without a value."""
-
-
 class TooExpensiveError(Exception):
     """An evaluation that has used up its units. Nothing absorbs it."""
 
@@ -341,9 +337,9 @@ class Values(dict[str, Any]):
         self._read = read
 
     def __missing__(self, name: str) -> Any:
-        """Return the value of a variable. Raises `AbsentError`."""
+        """Return the value of a variable. Raises `EvaluationError` if the event has none."""
         if not self.has(name):
-            raise AbsentError(f"the event has no {name}")
+            raise EvaluationError(f"the event has no {name}")
         return self[name]
 
     def has(self, name: str) -> bool:

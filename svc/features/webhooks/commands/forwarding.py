@@ -25,8 +25,7 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
 from pathlib import Path
-from types import FrameType
-from typing import Any, Literal, NamedTuple, NoReturn
+from typing import Any, Literal, NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
 import click
@@ -40,7 +39,6 @@ from svc.command.local_service import DevService
 from svc.command.output import CommandError, has_colors, readable
 from svc.features.webhooks.records import EVENT_TYPES, LIVE_ONLY
 from svc.kernel.store.files import durable_files
-from svc.kernel.store.files import durable_files as files
 from svc.kernel.values.timestamps import timestamp, utc
 from svc.world import World, elapsed_s
 
@@ -234,23 +232,19 @@ def forward(target: str, directory: Path, service_url: str | None, *, as_json: b
     folder = directory / FOLDER
     certificate, key = loopback_certificate(folder, "localhost", World.real().now_ms())
     taken = f"another `svc webhook listen` forwards the webhooks of {directory} already: end that one first"
-    with files.exclusive(folder / "lock", taken), _Forwarder(parts, as_json=as_json) as server:
+    with durable_files.exclusive(folder / "lock", taken), _Forwarder(parts, as_json=as_json) as server:
         server.secure(certificate, key)
         endpoint = _register(service, folder / "endpoint.json", f"https://localhost:{server.server_port}/")
         server.secrets = (endpoint.secret,)
         try:
             with suppress(KeyboardInterrupt):
-                signal.signal(signal.SIGTERM, _interrupt)
+                signal.signal(signal.SIGTERM, signal.default_int_handler)
                 click.echo(f"Forwarding webhooks of {service.url} to {target} until Ctrl-C.", err=as_json)
                 click.echo(f"Signing secret, the same at each start: {endpoint.secret}\n", err=as_json)
                 server.serve_forever()
         finally:
             with suppress(CommandError):  # the service may have ended first
                 service.manage("PATCH", f"/webhooks/{endpoint.id}", {"paused": True})
-
-
-def _interrupt(_: int, __: FrameType | None) -> NoReturn:
-    raise KeyboardInterrupt
 
 
 def _register(service: DevService, file: Path, url: str) -> SessionEndpoint:

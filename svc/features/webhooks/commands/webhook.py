@@ -42,11 +42,12 @@ from svc.features.webhooks.commands.forwarding import (
 )
 from svc.features.webhooks.commands.trigger import trigger
 from svc.features.webhooks.jobs.deliveries import recover_deliveries
-from svc.features.webhooks.queries import Registered, endpoint_anywhere, endpoints_of, failed_in, health
+from svc.features.webhooks.queries import endpoint_anywhere, endpoints_of, failed_in, health
 from svc.kernel.access.audit import asked
 from svc.kernel.store.directory import Opened
 from svc.kernel.store.steps import items_of_step
 from svc.kernel.values.ids import first_id, made_at_ms
+from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.values.timestamps import timestamp
 from svc.world import World
 
@@ -84,25 +85,24 @@ def recover(endpoint_id: str, since_ms: int, until_ms: int | None, directory: Pa
             registered = endpoint_anywhere(snapshot, endpoint_id)
         if registered is None:
             raise CommandError(f"there is no webhook endpoint {endpoint_id!r}")
-        recovered = _recover(found, world, registered, window, now_ms)
+        times = {"since": timestamp(window.start), "until": timestamp(window.stop)}
+        change = Change(registered.queue.organization, endpoint_id, times)
+        recovered = _recover(found, world, registered.queue, window, now_ms, change)
     shown = {"endpoint_id": endpoint_id, "url": registered.endpoint.url, "status": registered.endpoint.status}
-    times = {"since": timestamp(window.start), "until": timestamp(window.stop)}
     show({**shown, **times, "recovered": recovered}, as_json=as_json)
     if recovered and registered.endpoint.status == "paused" and not as_json:
         click.echo("the endpoint is paused: they are sent when it is resumed")
 
 
-def _recover(found: Opened, world: World, registered: Registered, window: range, now_ms: int) -> int:
+def _recover(found: Opened, world: World, queue: EndpointKey, window: range, now_ms: int, change: Change) -> int:
     """Recover in steps. The progress bar on a terminal shows the share of the window."""
     recovered, reported, start = 0, window.start, first_id(window.start)
-    asked = {"since": timestamp(window.start), "until": timestamp(window.stop)}
-    change = Change(registered.queue.organization, registered.endpoint.id, asked)
     with click.progressbar(length=now_ms - reported, label="recovering", file=sys.stderr) as bar:
         while start is not None:
             with found.store.read() as snapshot:
-                failed = failed_in(snapshot, registered.queue, window, start, items_of_step(ROWS_OF_A_DELIVERY))
+                failed = failed_in(snapshot, queue, window, start, items_of_step(ROWS_OF_A_DELIVERY))
             if failed.event_ids:
-                job = partial(recover_deliveries, queue=registered.queue, event_ids=failed.event_ids, now_ms=now_ms)
+                job = partial(recover_deliveries, queue=queue, event_ids=failed.event_ids, now_ms=now_ms)
                 if recovered:
                     recovered += apply(found, job)
                 else:  # the record goes with the first step that recovers anything

@@ -10,8 +10,10 @@ are asked for as open data: an event that was stored by another version is descr
 
 from __future__ import annotations
 
+import html
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
@@ -43,7 +45,7 @@ class Message(NamedTuple):
 
 class _Said(NamedTuple):
     title: str
-    facts: Iterator[tuple[str, Any]]
+    facts: Iterable[tuple[str, Any]]
     place: str
     """Fragment of the console's address."""
     tone: Tone = "calm"
@@ -131,22 +133,16 @@ def _with(what: str | None, more: str | None) -> str | None:
 
 
 def _refused(data: Data) -> _Said:
-    return _Said(
-        "Identifications are refused",
-        iter(
-            (
-                ("Error", _words(str(data.get("status", "")), data.get("code"))),
-                ("Count", data.get("count")),
-                ("Reason", data.get("reason")),
-                ("Key", data.get("key_id")),
-                ("Site", data.get("origin")),
-                ("Address", data.get("ip_address")),
-                ("Environment", data.get("environment")),
-            )
-        ),
-        "keys",
-        "warning",
+    facts = (
+        ("Error", _words(str(data.get("status", "")), data.get("code"))),
+        ("Count", data.get("count")),
+        ("Reason", data.get("reason")),
+        ("Key", data.get("key_id")),
+        ("Site", data.get("origin")),
+        ("Address", data.get("ip_address")),
+        ("Environment", data.get("environment")),
     )
+    return _Said("Identifications are refused", facts, "keys", "warning")
 
 
 def _billing(data: Data) -> _Said:
@@ -157,7 +153,7 @@ def _billing(data: Data) -> _Said:
         ("Traffic", "accepted" if accepted else "refused (402)"),
         ("Reason", data.get("blocked_reason")),
     )
-    return _Said("The billing status has changed", iter(facts), "billing", "calm" if accepted else "alarm")
+    return _Said("The billing status has changed", facts, "billing", "calm" if accepted else "alarm")
 
 
 def _settled(data: Data) -> _Said:
@@ -170,7 +166,7 @@ def _settled(data: Data) -> _Said:
         ("Charge", _dollars(data.get("amount_micros"))),
         ("Balance", _dollars(data.get("balance_micros"))),
     )
-    return _Said("A day was settled", iter(facts), "billing")
+    return _Said("A day was settled", facts, "billing")
 
 
 def _count(number: int | None) -> str | None:
@@ -186,14 +182,11 @@ def _dollars(micros: int | None) -> str | None:
 
 
 def _test(data: Data) -> _Said:
-    return _Said("This is a test delivery", iter((("Endpoint", data.get("endpoint_id")),)), "webhooks")
+    return _Said("This is a test delivery", (("Endpoint", data.get("endpoint_id")),), "webhooks")
 
 
-def _review(title: str, tone: Tone) -> Callable[[Data], _Said]:
-    def said(data: Data) -> _Said:
-        return _Said(title, _of_review(data), _event(data), tone)
-
-    return said
+def _review(title: str, tone: Tone, data: Data) -> _Said:
+    return _Said(title, _of_review(data), _event(data), tone)
 
 
 def _of_review(data: Data) -> Iterator[tuple[str, Any]]:
@@ -226,8 +219,8 @@ _SAID: Final[dict[str, Callable[[Data], _Said]]] = {
     "billing.status_changed": _billing,
     "usage.daily_settled": _settled,
     "webhook.test": _test,
-    "review.opened": _review("A review was opened", "warning"),
-    "review.closed": _review("A review was closed", "calm"),
+    "review.opened": partial(_review, "A review was opened", "warning"),
+    "review.closed": partial(_review, "A review was closed", "calm"),
 }
 DESCRIBED: Final = frozenset(_SAID)
 """Types of events that have words of their own; any other is shown as its fields."""
@@ -261,11 +254,7 @@ def _slack(message: Message) -> dict[str, Any]:
     ]
     if line:
         blocks.append({"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": line}]})
-    return {"text": _slack_escaped(message.title), "blocks": blocks}
-
-
-def _slack_escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return {"text": html.escape(message.title, quote=False), "blocks": blocks}
 
 
 _MARKS = re.compile(r"[\\*_~`|<>\[\]()#:@-]")

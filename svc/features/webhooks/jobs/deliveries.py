@@ -3,11 +3,16 @@
 A delivery is open as long as it has a row in `DUE`, and the other way round: there is no queue beside the store that
 could lose it. Nothing is written when an attempt begins, but for the first one of a process; one that a crash
 interrupts is made again.
+
+A filter (decisions 16.2) is evaluated in the transaction in which the event happens: what it holds back has no
+delivery, and can neither be redelivered nor recovered. One whose evaluation fails holds the event back. Endpoints
+without a filter cost nothing here; ten with one read what their conditions name of the event once, and the rows of
+lists that the rules have not read yet.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,14 +20,14 @@ from uuid import UUID
 
 import msgspec
 
-from svc.features.rules.ruleset import Facts
-from svc.features.webhooks.content.envelope import derived_event_id, identification_event_id, seal, without_account
+from svc.features.rules.ruleset import Facts, matches
+from svc.features.webhooks.content.envelope import derived_event_id, identification_event_id, seal
 from svc.features.webhooks.content.payloads import OF_IDENTIFICATION
-from svc.features.webhooks.jobs.filters import identification_types, receivers
 from svc.features.webhooks.queries import (
     MINUTES_PER_DAY,
     Registered,
     attempt_index_keys,
+    endpoints_of,
     health,
     subscribers,
     subscribes,
@@ -60,12 +65,10 @@ from svc.features.webhooks.tables import (
     ENDPOINT_HEALTH,
     ENDPOINTS,
     MANUAL,
-    REMOVED_ENDPOINTS,
     WEBHOOK_EVENTS,
 )
 from svc.identify.records import Event
 from svc.kernel.net.trace_context import TraceContext
-from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.tenants.organization import Organization
 from svc.kernel.tenants.queries import organization as find_organization
@@ -101,6 +104,45 @@ class AttemptOutcome(NamedTuple):
     """Whether the endpoint is to be sent to as one that fails."""
     health: Health = Health()
     """The endpoint's."""
+
+
+class Receivers(NamedTuple):
+    """The endpoints that an event goes to."""
+
+    endpoints: tuple[Registered, ...]
+    failed: tuple[str, ...] = ()
+    """Ids of the endpoints that it does not go to, since the evaluation of their filter failed."""
+
+
+NOBODY = Receivers(())
+
+
+def receivers(subscribed: Iterable[Registered], facts: Facts) -> Receivers:
+    """Return those of the endpoints that have no filter, or whose filter is true of the facts."""
+    endpoints = tuple(subscribed)
+    filters = [found.endpoint.filter for found in endpoints if found.endpoint.filter is not None]
+    if not filters:
+        return Receivers(endpoints)
+    outcome: dict[str | None, bool | None] = {None: True, **matches(dict.fromkeys(filters), facts)}
+    return Receivers(
+        tuple(found for found in endpoints if outcome[found.endpoint.filter]),
+        tuple(found.endpoint.id for found in endpoints if outcome[found.endpoint.filter] is None),
+    )
+
+
+def identification_receivers(snapshot: Snapshot, number: int, facts: Facts, threshold: int) -> Receivers:
+    """Return the endpoints to which an identification is sent. At most ten endpoints are read."""
+    known = endpoints_of(snapshot, number)
+    if not known:
+        return NOBODY
+    environment, types = webhook_environment(facts.event.environment), identification_types(facts.event, threshold)
+    subscribed = [each for each in known if any(subscribes(each.endpoint, environment, name) for name in types)]
+    return receivers(subscribed, facts)
+
+
+def identification_types(event: Event, threshold: int) -> tuple[EventType, ...]:
+    """Return the event types that an identification causes (decisions 8.9)."""
+    return tuple(name for name, arising in OF_IDENTIFICATION.items() if arising.arises(event, threshold))
 
 
 def enqueue(
@@ -204,13 +246,12 @@ def open_deliveries(transaction: Transaction, queues: Sequence[EndpointKey], key
     transaction.put_all(DUE, [(*queue, now_ms, event_id, kind) for queue in queues], b"")
 
 
-def rewrite_delivery(transaction: Transaction, queue: EndpointKey, key: DeliveryKey) -> bool:
-    """Write a delivery as it is: a commit that the disk has to take. Return `False` if it is gone."""
+def rewrite_delivery(transaction: Transaction, queue: EndpointKey, key: DeliveryKey) -> None:
+    """Write a delivery as it is, if it is there: a commit that the disk has to take."""
     row = (*queue, key.event_id, key.kind_index)
     delivery = transaction.get(DELIVERIES, *row)
     if delivery is not None:
         transaction.put(DELIVERIES, row, delivery)
-    return delivery is not None
 
 
 def log_attempt(transaction: Transaction, made: AttemptRecord) -> AttemptOutcome:
@@ -270,7 +311,6 @@ def make_due(transaction: Transaction, queue: EndpointKey, now_ms: int, limit: i
 
 
 def _reschedule(transaction: Transaction, queue: EndpointKey, row: tuple[Any, ...], to_ms: int) -> None:
-    """Move a row of `DUE` to another time."""
     *_, due_ms, event_id, kind_index = row
     delivery = transaction.get(DELIVERIES, *queue, event_id, kind_index)
     assert delivery is not None, "a due row without its delivery"
@@ -293,71 +333,6 @@ def bring_forward(transaction: Transaction, queue: EndpointKey, now_ms: int, lim
         key = DeliveryKey(event_id, DELIVERY_KINDS[kind_index])
         _reschedule(transaction, queue, row, latest_due_ms(delivery.attempts, queue, key, now_ms))
     return len(rows)
-
-
-def sweep_removed(transaction: Transaction, queue: EndpointKey, limit: int) -> None:
-    """Delete up to `limit` remaining rows of a removed endpoint."""
-    deliveries = list(islice(transaction.scan(DELIVERIES, *queue), limit))
-    for (*_, event_id, kind_index), delivery in deliveries:
-        for table, row in _delivery_rows(queue, DeliveryKey(event_id, DELIVERY_KINDS[kind_index]), delivery):
-            transaction.delete(table, *row)
-    counts = list(islice(transaction.scan(ATTEMPT_COUNTS, *queue), limit - len(deliveries)))
-    for key, _ in counts:
-        transaction.delete(ATTEMPT_COUNTS, *key)
-    if len(deliveries) + len(counts) < limit:
-        transaction.delete(REMOVED_ENDPOINTS, *queue)
-
-
-def erase_identification(transaction: Transaction, organization: int, request_id: UUID) -> None:
-    """Delete the events of an identification and every delivery of them, open or ended (decisions 7.6).
-
-    The log of attempts keeps their ids; it holds nothing of the visitor.
-    """
-    for event_type in OF_IDENTIFICATION:
-        purge_webhook_event(transaction, organization, identification_event_id(event_type, request_id).bytes)
-
-
-def remove_account(transaction: Transaction, organization: int, request_id: UUID) -> None:
-    """Remove the account from the bodies of the webhooks about an identification (decisions 11.6)."""
-    for event_type in OF_IDENTIFICATION:
-        event_id = identification_event_id(event_type, request_id).bytes
-        change_body(transaction, organization, event_id, without_account)
-
-
-def change_body(transaction: Transaction, organization: int, event_id: bytes, change: Callable[[bytes], bytes]) -> bool:
-    """Take something out of the body of a webhook event (16-byte id); return whether that changed it."""
-    event = transaction.get(WEBHOOK_EVENTS, organization, event_id)
-    if event is None or (body := change(event.body)) == event.body:
-        return False
-    transaction.put(WEBHOOK_EVENTS, (organization, event_id), msgspec.structs.replace(event, body=body))
-    return True
-
-
-def purge_webhook_event(transaction: Transaction, organization: int, event_id: bytes) -> int:
-    """Delete an event (16-byte id) and every delivery of it; do nothing if there is none. An attempt in flight is still
-    logged when it ends. Return how many rows there were.
-    """
-    rows = list(webhook_event_rows(transaction, organization, event_id))
-    return sum(transaction.delete(table, *key) for table, key in rows)
-
-
-def webhook_event_rows(
-    snapshot: Snapshot, organization: int, event_id: bytes
-) -> Iterator[tuple[Table[Any], tuple[Any, ...]]]:
-    """Yield (table, key) of an event (16-byte id), of its deliveries, and of the schedule of open ones; nothing if
-    there is no such event.
-    """
-    if not snapshot.has(WEBHOOK_EVENTS, organization, event_id):
-        return
-    yield WEBHOOK_EVENTS, (organization, event_id)
-    present = list(snapshot.keys_of(ENDPOINTS, organization))
-    removed = list(snapshot.keys_of(REMOVED_ENDPOINTS, organization))
-    for queue in (EndpointKey(*key) for key in present + removed):
-        for kind in DELIVERY_KINDS:
-            key = DeliveryKey(event_id, kind)
-            delivery = snapshot.get(DELIVERIES, *queue, event_id, key.kind_index)
-            if delivery is not None:
-                yield from _delivery_rows(queue, key, delivery)
 
 
 def _queue(
@@ -395,26 +370,12 @@ def _log(transaction: Transaction, made: AttemptRecord, status: AttemptStatus) -
     minute = result.started_ms // 60_000
     count = transaction.get(ATTEMPT_COUNTS, *queue, minute)
     if count is None:
-        _purge_old_counts(transaction, queue, minute)
+        oldest = islice(transaction.scan(ATTEMPT_COUNTS, *queue), _OLD_COUNTS_PER_ATTEMPT)
+        for counted in [counted for (*_, counted), _ in oldest if counted < minute - MINUTES_PER_DAY]:
+            transaction.delete(ATTEMPT_COUNTS, *queue, counted)
         count = AttemptCount()
     more = (count.delivered + 1, count.failed) if status == "delivered" else (count.delivered, count.failed + 1)
     transaction.put(ATTEMPT_COUNTS, (*queue, minute), AttemptCount(*more))
-
-
-def _purge_old_counts(transaction: Transaction, queue: EndpointKey, minute: int) -> None:
-    counts = islice(transaction.scan(ATTEMPT_COUNTS, *queue), _OLD_COUNTS_PER_ATTEMPT)
-    for counted in [counted for (*_, counted), _ in counts if counted < minute - MINUTES_PER_DAY]:
-        transaction.delete(ATTEMPT_COUNTS, *queue, counted)
-
-
-def _delivery_rows(
-    queue: EndpointKey, key: DeliveryKey, delivery: Delivery
-) -> Iterator[tuple[Table[Any], tuple[Any, ...]]]:
-    yield DELIVERIES, (*queue, key.event_id, key.kind_index)
-    if delivery.is_open:
-        yield DUE, (*queue, delivery.due_ms, key.event_id, key.kind_index)
-        if key.kind != "auto":
-            yield MANUAL, tuple(queue)
 
 
 def recover_deliveries(transaction: Transaction, queue: EndpointKey, event_ids: Iterable[bytes], now_ms: int) -> int:

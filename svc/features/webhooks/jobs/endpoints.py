@@ -5,16 +5,15 @@ Each returns what the response shows, or the refusal. The caller notifies the ou
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple, get_args
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
-from svc.features.rules.jobs import checked_filter
+from svc.features.rules.checking import filter_problem
+from svc.features.rules.jobs import list_prefixes
 from svc.features.webhooks.content.envelope import seal, signing_secret
-from svc.features.webhooks.content.payloads import EndpointTest
 from svc.features.webhooks.jobs.deliveries import open_deliveries
 from svc.features.webhooks.queries import (
     Registered,
@@ -23,6 +22,7 @@ from svc.features.webhooks.queries import (
     health,
 )
 from svc.features.webhooks.records import (
+    DELIVERY_KINDS,
     EVENT_TYPES,
     HISTORY_MS,
     LIVE_ONLY,
@@ -52,7 +52,7 @@ from svc.kernel.tenants.queries import refuse_given
 from svc.kernel.values.ids import made_at_ms
 from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.values.refusals import Refusal, invalid
-from svc.kernel.values.struct_fields import sent
+from svc.kernel.values.struct_fields import record_of
 
 MAX_OVERLAP_HOURS = 168
 
@@ -83,21 +83,6 @@ class NewEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     filter: str | None = None
 
 
-class EndpointChange(msgspec.Struct, frozen=True, kw_only=True):
-    """The fields of an endpoint to change; `None` leaves one as it is, and of the filter `UNSET`. The URL was checked
-    before (decisions 8.7).
-    """
-
-    url: str | None = None
-    description: str | None = None
-    environment: WebhookEnvironment | None = None
-    events: tuple[str, ...] | None = None
-    paused: bool | None = None
-    format: WebhookFormat | None = None
-    filter: str | UnsetType | None = UNSET
-    """`None` = the endpoint has none any more."""
-
-
 def create_endpoint(
     transaction: Transaction, number: int, new: NewEndpoint, secrets_key: bytes, now_ms: int
 ) -> Issued | Refusal:
@@ -113,42 +98,36 @@ def create_endpoint(
     for table in (ENDPOINTS, DELIVERIES):
         refuse_given(transaction, table, number, endpoint_number)
     secret = signing_secret(secrets_key, new.id, 1)
-    endpoint = Endpoint(
-        id=new.id,
-        url=new.url,
-        description=new.description,
-        environment=new.environment,
-        events=_read_events(new.events),
-        created_at_ms=now_ms,
-        secret_last4=secret[-4:],
-        format=new.format,
-        filter=new.filter,
-    )
+    events = _read_events(new.events)
+    endpoint = record_of(Endpoint, new, events=events, created_at_ms=now_ms, secret_last4=secret[-4:])
     transaction.put(ENDPOINT_COUNTS, (number,), endpoint_number)
     transaction.put(ENDPOINTS, (number, endpoint_number), endpoint)
     return Issued(Registered(EndpointKey(number, endpoint_number), endpoint), secret)
 
 
 def change_endpoint(
-    transaction: Transaction, number: int, endpoint_id: str, change: EndpointChange
+    transaction: Transaction, number: int, endpoint_id: str, fields: Mapping[str, Any]
 ) -> Registered | Refusal:
-    """Change an endpoint. If it is failing, a changed URL or `paused: false` resets its health (decisions 8.4).
+    """Set fields of an endpoint, by the names and types of `NewEndpoint`, and whether it is `paused`. The URL was
+    checked before (decisions 8.7). If it is failing, a changed URL or `paused: false` resets its health (8.4).
     Refusals: `404 not_found`; `422`: see `faulty_events` and `faulty_filter`.
     """
     found = find_endpoint(transaction, number, endpoint_id)
     if found is None:
         return Refusal("not_found")
-    endpoint = found.endpoint
-    environment = change.environment or endpoint.environment
-    refusal = faulty_events(_read_events(endpoint.events) if change.events is None else change.events, environment)
-    refusal = refusal or faulty_filter(transaction, number, sent(change.filter))
+    endpoint, changes = found.endpoint, dict(fields)
+    events = fields.get("events", _read_events(endpoint.events))
+    refusal = faulty_events(events, fields.get("environment", endpoint.environment))
+    refusal = refusal or faulty_filter(transaction, number, fields.get("filter"))
     if refusal is not None:
         return refusal
     triggers: list[EndpointTrigger] = []
-    if change.url not in (None, endpoint.url):
+    if fields.get("url", endpoint.url) != endpoint.url:
         triggers.append("url_changed")
-    if change.paused is not None:
-        triggers.append("paused" if change.paused else "resumed")
+    if "paused" in changes:
+        triggers.append("paused" if changes.pop("paused") else "resumed")
+    if "events" in changes:  # as it is, a subscription may name types of a later version, and goes on doing so
+        changes["events"] = _read_events(events)
     status = endpoint.status
     for trigger in triggers:
         status = ENDPOINT_TRANSITIONS[status][trigger]
@@ -156,17 +135,7 @@ def change_endpoint(
         before = health(transaction, found.queue)
         fresh = Health(last_attempt_at_ms=before.last_attempt_at_ms, owed=before.owed)
         transaction.put(ENDPOINT_HEALTH, found.queue, fresh)
-    changed = msgspec.structs.replace(
-        endpoint,
-        url=endpoint.url if change.url is None else change.url,
-        description=endpoint.description if change.description is None else change.description,
-        environment=environment,
-        # As it is, a subscription may name types of a later version, and goes on doing so.
-        events=endpoint.events if change.events is None else _read_events(change.events),
-        status=status,
-        format=endpoint.format if change.format is None else change.format,
-        filter=endpoint.filter if change.filter is UNSET else change.filter,
-    )
+    changed = msgspec.structs.replace(endpoint, **changes, status=status)
     transaction.put(ENDPOINTS, found.queue, changed)
     return Registered(found.queue, changed)
 
@@ -188,15 +157,12 @@ def rotate_secret(
     transaction: Transaction, number: int, endpoint_id: str, *, overlap_hours: int, secrets_key: bytes, now_ms: int
 ) -> Issued | Refusal:
     """Create the next signing secret. The previous one also signs for `overlap_hours`, older ones do not (decisions
-    8.1). Refusals: `404 not_found`, `409 webhook_unsigned` for a chat format, `422` (`out_of_range`) outside 0 to 168
-    hours.
+    8.1). Refusals: `404 not_found`, `409 webhook_unsigned` for a chat format.
     """
-    if not 0 <= overlap_hours <= MAX_OVERLAP_HOURS:
-        return invalid("previous_secret_valid_hours", "out_of_range")
     found = find_endpoint(transaction, number, endpoint_id)
     if found is None:
         return Refusal("not_found")
-    if not found.endpoint.is_signed:
+    if found.endpoint.is_chat:
         return Refusal("webhook_unsigned")
     generation = found.endpoint.generation + 1
     secret = signing_secret(secrets_key, endpoint_id, generation)
@@ -210,24 +176,6 @@ def rotate_secret(
     return Issued(Registered(found.queue, rotated), secret)
 
 
-def queue_test(
-    transaction: Transaction,
-    number: int,
-    endpoint_id: str,
-    *,
-    event_id: UUID,
-    now_ms: int,
-    trace: TraceContext | None = None,
-) -> Queued | Refusal:
-    """Queue one `webhook.test`, whether or not the endpoint subscribes to it (decisions 8.5). `404 not_found`, `409
-    webhook_paused`, or `409 webhook_busy` while a test or redelivery is queued.
-    """
-    data = EndpointTest(endpoint_id)
-    return queue_sample(
-        transaction, number, endpoint_id, "webhook.test", data, event_id=event_id, now_ms=now_ms, trace=trace
-    )
-
-
 def queue_sample(
     transaction: Transaction,
     number: int,
@@ -239,8 +187,9 @@ def queue_sample(
     now_ms: int,
     trace: TraceContext | None = None,
 ) -> Queued | Refusal:
-    """Queue one event with made-up `data`, a struct of `svc.features.webhooks.content.payloads`, whether or not the
-    endpoint subscribes to its type: one attempt, as for a test. Refusals: see `queue_test`.
+    """Queue a `webhook.test` (decisions 8.5), or another event with made-up `data`, a struct of
+    `svc.features.webhooks.content.payloads`, whether or not the endpoint subscribes to its type: one attempt. `404
+    not_found`, `409 webhook_paused`, or `409 webhook_busy` while a test or redelivery is queued.
     """
     found = _not_busy(transaction, number, endpoint_id)
     if isinstance(found, Refusal):
@@ -264,8 +213,7 @@ def queue_redelivery(
     event = transaction.get(WEBHOOK_EVENTS, number, event_id.bytes)
     if event is None or event.created_at_ms < now_ms - HISTORY_MS:
         return Refusal("not_found")
-    keys = (DeliveryKey(event_id.bytes, kind) for kind in get_args(DeliveryKind))
-    if not any(transaction.has(DELIVERIES, *found.queue, key.event_id, key.kind_index) for key in keys):
+    if not any(transaction.has(DELIVERIES, *found.queue, event_id.bytes, kind) for kind in range(len(DELIVERY_KINDS))):
         return Refusal("not_found")
     free = _not_busy(transaction, number, endpoint_id)
     return free if isinstance(free, Refusal) else _queue(transaction, found.queue, event_id, "redelivery", now_ms)
@@ -284,11 +232,11 @@ def faulty_filter(snapshot: Snapshot, number: int, condition: str | None) -> Ref
     """Return `422` (`invalid_condition`, `too_expensive`) for a condition that cannot be saved, with the reason in the
     message; `None` if it can be saved, or there is none (decisions 13.4, 16.2).
     """
-    problem = None if condition is None else checked_filter(snapshot, number, condition)
+    problem = None if condition is None else filter_problem(condition, list_prefixes(snapshot, number))
     if problem is None:
         return None
     issue, words = problem
-    return msgspec.structs.replace(invalid("filter", issue), explanation=f"filter: {words}")
+    return invalid("filter", issue, explanation=f"filter: {words}")
 
 
 def _not_busy(transaction: Transaction, number: int, endpoint_id: str) -> Registered | Refusal:

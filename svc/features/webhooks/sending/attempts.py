@@ -59,25 +59,21 @@ class EndedAttempt(NamedTuple):
     lease: LeaseEpoch | None
 
 
-class Sender:
-    """Makes attempts. `request`: `envelope.attempt_request` with its keys."""
-
-    def __init__(self, transport: Transport, request: Callable[..., AttemptRequest]) -> None:
-        self._transport, self._request = transport, request
-
-    async def post(self, claim: ClaimedDelivery, signed_ms: int) -> Attempted:
-        """Return what came of one POST, signed for this time (Unix ms, by the machine's clock). A transport that breaks
-        on one receiver fails that attempt alone.
-        """
-        began = trio.current_time()
-        try:
-            sent = self._request(claim.endpoint, claim.key.event_id, claim.event, now_ms=signed_ms)
-            return await self._transport.post(claim.endpoint.url, sent.body, sent.headers, claim.queue.organization)
-        except Exception:
-            log.exception(
-                "delivery attempt crashed", endpoint=claim.endpoint.id, event_id=str(UUID(bytes=claim.key.event_id))
-            )
-            return Attempted(None, "connect_error", ms_since(began), None)
+async def post(
+    transport: Transport, request: Callable[..., AttemptRequest], claim: ClaimedDelivery, signed_ms: int
+) -> Attempted:
+    """Return what came of one POST, signed for this time (Unix ms, by the machine's clock). `request`:
+    `envelope.attempt_request` with its keys. A transport that breaks on one receiver fails that attempt alone.
+    """
+    began = trio.current_time()
+    try:
+        sent = request(claim.endpoint, claim.key.event_id, claim.event, now_ms=signed_ms)
+        return await transport.post(claim.endpoint.url, sent.body, sent.headers, claim.queue.organization)
+    except Exception:
+        log.exception(
+            "delivery attempt crashed", endpoint=claim.endpoint.id, event_id=str(UUID(bytes=claim.key.event_id))
+        )
+        return Attempted(None, "connect_error", ms_since(began), None)
 
 
 def ms_since(began: float) -> int:

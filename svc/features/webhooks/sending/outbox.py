@@ -27,12 +27,12 @@ import structlog
 import trio
 
 from svc.features.webhooks.content.envelope import attempt_request
+from svc.features.webhooks.jobs.cleanup import sweep_removed
 from svc.features.webhooks.jobs.deliveries import (
     AttemptOutcome,
     AttemptRecord,
     log_attempt,
     rewrite_delivery,
-    sweep_removed,
 )
 from svc.features.webhooks.queries import (
     AskedQueue,
@@ -51,10 +51,10 @@ from svc.features.webhooks.sending.attempts import (
     InFlight,
     OutboxStatistics,
     Partitions,
-    Sender,
     bring_all_forward,
     make_all_due,
     ms_since,
+    post,
 )
 from svc.features.webhooks.sending.patience import read, wait_for_store, write
 from svc.kernel.store.engine import UnavailableError
@@ -111,7 +111,8 @@ class Outbox:
     ) -> None:
         self._store = store
         self._world = world
-        self._sender = Sender(transport, partial(attempt_request, secrets_key=secrets_key, public_url=public_url))
+        request = partial(attempt_request, secrets_key=secrets_key, public_url=public_url)
+        self._post = partial(post, transport, request)
         self._partitions = partitions
         self._queues: DeliveryScheduler[InFlight] = DeliveryScheduler()
         self._ended_attempts = Mailbox[EndedAttempt](BATCH)
@@ -200,7 +201,8 @@ class Outbox:
                 if self._world.elapsed_s() >= self._poll_at_s:
                     self._poll_at_s = self._world.elapsed_s() + POLL_INTERVAL_S
                     await self._poll()
-                await self._send_due(nursery)
+                while not self._draining and await self._begin_some(nursery):
+                    await trio.lowlevel.checkpoint()
                 await self._rest()
 
     async def stand_by(self) -> None:
@@ -226,11 +228,6 @@ class Outbox:
             after = waiting.queues[-1][0]
             await trio.lowlevel.checkpoint()
         self._polled_at_s, self._found_late = began_s, late
-
-    async def _send_due(self, nursery: trio.Nursery) -> None:
-        """Begin an attempt for every slot."""
-        while not self._draining and await self._begin_some(nursery):
-            await trio.lowlevel.checkpoint()
 
     async def _begin_some(self, nursery: trio.Nursery) -> bool:
         """Begin up to `STARTS_PER_PASS` attempts, read together; return whether there may be more to begin."""
@@ -348,7 +345,7 @@ class Outbox:
         attempted: Attempted | None = None
         paused = claim.endpoint.status == "paused"
         with flight.scope:
-            attempted = None if paused else await self._sender.post(claim, self._world.wall_time_of(started_ms))
+            attempted = None if paused else await self._post(claim, self._world.wall_time_of(started_ms))
         if flight.is_lost:
             self._abandon(claim.queue, claim.key)
             return

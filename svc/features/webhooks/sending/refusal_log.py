@@ -11,6 +11,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from functools import partial
+from math import inf
 
 import msgspec
 import trio
@@ -76,7 +77,8 @@ class RefusalLog:
         )
         heapq.heapify(self._due)
         while True:
-            with trio.move_on_after(self._seconds_to_wait()):
+            seconds = max(0.0, (self._due[0][0] - self._world.now_ms()) / 1000) if self._due else inf
+            with trio.move_on_after(seconds):
                 await self._something.wait()
             self._something = trio.Event()
             await self._write()
@@ -86,9 +88,6 @@ class RefusalLog:
         """Write what was noted, after the last `note`; return when it is on disk, or after `DRAIN_S`."""
         with trio.move_on_after(DRAIN_S):
             await self._write()
-
-    def _seconds_to_wait(self) -> float:
-        return max(0.0, (self._due[0][0] - self._world.now_ms()) / 1000) if self._due else float("inf")
 
     async def _write(self) -> None:
         """Store the gathered refusals, and queue notifications that are due."""
@@ -125,29 +124,26 @@ class RefusalLog:
             elif isinstance(outcome, Exception):
                 raise outcome
             else:
-                self._notified(name, outcome)
+                self._wake(outcome.queues)
+                if outcome.due_ms is not None:
+                    heapq.heappush(self._due, (outcome.due_ms, name))
 
     def _keep(self, name: Name, request: RefusedRequest | None, due_ms: int | None) -> None:
-        """Keep a refusal or a due time for the next commit."""
+        """Keep a refusal or a due time for the next commit. What came meanwhile is the latest."""
         if request is not None:
+            later = self._gathered.pop(name, None)
             self.note(request)
+            if later is not None:
+                self.note(later)
         if due_ms is not None:
             heapq.heappush(self._due, (due_ms, name))
 
     async def _is_wanted(self, request: RefusedRequest) -> bool:
         """Return whether anybody subscribes; false if that is unreadable."""
+        environment, event_type = webhook_environment(request.environment), "identification.refused"
+        find = partial(subscribers, number=request.organization, environment=environment, event_type=event_type)
         try:
-            return await self._has_subscribers(request)
+            return bool(await read(self._store, find))
         except CorruptionError as error:
             self._corrupt.note("refusals", request.organization, error)
             return False
-
-    async def _has_subscribers(self, request: RefusedRequest) -> bool:
-        environment, event_type = webhook_environment(request.environment), "identification.refused"
-        find = partial(subscribers, number=request.organization, environment=environment, event_type=event_type)
-        return bool(await read(self._store, find))
-
-    def _notified(self, name: Name, notified: Notified) -> None:
-        self._wake(notified.queues)
-        if notified.due_ms is not None:
-            heapq.heappush(self._due, (notified.due_ms, name))

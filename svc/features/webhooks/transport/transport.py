@@ -17,14 +17,13 @@ from math import ceil
 import h11
 import httpcore
 import trio
-from msgspec.structs import replace
 
 from svc.features.webhooks.addresses import MAX_URL_LENGTH, TargetPolicy, addresses_to_dial, may_use, read_target
 from svc.features.webhooks.records import Attempted, TransportError
 from svc.features.webhooks.transport.connections import Dialer, IdleConnections, PooledConnection, ResponseTooLargeError
 from svc.features.webhooks.transport.resolver import Resolver
 from svc.features.webhooks.transport.sockets import SocketBackend, TlsReadError
-from svc.kernel.values.refusals import Issue, Refusal, invalid
+from svc.kernel.values.refusals import Refusal, invalid
 
 DEADLINE_S = 10
 """For a whole attempt (decisions 8.2): name, connection, TLS, head of the response."""
@@ -113,14 +112,11 @@ class WebhookTransport:
         except (httpcore.NetworkError, h11.RemoteProtocolError):
             return "connection_reset"
         finally:
-            await self._put_away(connection)
+            if connection.is_idle:
+                await self._idle.keep(connection)
+            else:
+                await connection.aclose()
         return None
-
-    async def _put_away(self, connection: PooledConnection) -> None:
-        if connection.is_idle:
-            await self._idle.keep(connection)
-        else:
-            await connection.aclose()
 
 
 class _Response:
@@ -180,14 +176,13 @@ async def check_target(url: str, organization: int, resolver: Resolver, reach: T
     """
     target = read_target(url)
     if target is None:
-        return _refused("invalid_url", _NO_TARGET if url[:8].lower() == "https://" else _NOT_HTTPS)
+        why = _NO_TARGET if url[:8].lower() == "https://" else _NOT_HTTPS
+        return invalid("url", "invalid_url", explanation=why)
     if not may_use(target.port, reach):
-        return _refused("invalid_url", _PORT)
+        return invalid("url", "invalid_url", explanation=_PORT)
     answers = await resolver(target.host, organization)
     if not answers:
-        return _refused("invalid_url", _UNRESOLVED)
-    return None if addresses_to_dial(answers, reach) else _refused("not_public_address", _NOT_PUBLIC)
-
-
-def _refused(issue: Issue, explanation: str) -> Refusal:
-    return replace(invalid("url", issue), explanation=explanation)
+        return invalid("url", "invalid_url", explanation=_UNRESOLVED)
+    if not addresses_to_dial(answers, reach):
+        return invalid("url", "not_public_address", explanation=_NOT_PUBLIC)
+    return None

@@ -18,7 +18,7 @@ import svc
 from svc.features.checks import invariants
 from svc.features.contracts.cleanup import Sweep
 from svc.features.erasure import policies, texts
-from svc.features.erasure.registered import erased, refuse_unerased
+from svc.features.erasure.policies import erased, refuse_unerased
 from svc.features.inspection.inspection import of_request
 from svc.features.inspection.visitor_rows import of_visitor
 from svc.features.labels.tables import OUTCOMES

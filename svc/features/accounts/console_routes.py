@@ -11,23 +11,22 @@ from collections.abc import Callable
 from contextlib import aclosing
 from functools import partial
 from heapq import nlargest
-from typing import Any, Final, NamedTuple, TypeVar, get_args
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeVar, get_args
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from svc.features.accounts.bodies import account_body, account_row, visitor_row
-from svc.features.accounts.console_bodies import (
-    ConsoleAccountBody,
-    ConsoleAccountsBody,
-    ConsoleAccountsQuery,
-    ConsoleVisitorsBody,
-    ConsoleVisitorsQuery,
-    LookedAtBody,
-    Order,
-    SeenAccountRow,
-    SeenVisitorRow,
+from svc.features.accounts.bodies import (
+    AccountAnswer,
+    AccountRow,
+    AccountsQuery,
+    CountedSince,
+    SeenVisitorsQuery,
+    account_body,
+    account_row,
+    visitor_row,
 )
+from svc.features.accounts.bodies import SeenVisitorRow as VisitorRow
 from svc.features.accounts.queries import NEWEST, Listed, Sighted, Sought, SubjectScan, sighted_at
 from svc.features.accounts.routes import (
     LEVELS_AT_ONCE,
@@ -38,17 +37,93 @@ from svc.features.accounts.routes import (
     seen_subject,
     subject_rows,
 )
-from svc.features.events.console_bodies import VisitorQuery
+from svc.features.events.console_bodies import InEnvironment, VisitBody, VisitorQuery
 from svc.features.lists.lists import canonical
 from svc.features.visitors.routes import EVENTS_SHOWN, visits_of
 from svc.http.callers.limits import Turn
 from svc.http.route import Call, Route, Services, console_route
-from svc.identify.events.event_row import event_row
+from svc.http.schema import CursorOn
+from svc.identify.events.event_row import EventBody, event_row
 from svc.identify.events.listing import Position
 from svc.identify.velocity.counts import ACCOUNT_ID, kind_of
+from svc.kernel.values.fields import Timestamp, about
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.timestamps import timestamp
 from svc.kernel.work.slices import all_in_slices, in_turns, scanned
+
+Order = Literal["last_seen", "accounts", "visitors", "addresses", "countries", "events", "score"]
+_Sort = Annotated[
+    Order,
+    about(
+        "By when they were seen, by a count in 30 days (accounts of a visitor, visitors of an account), or by the "
+        "score of the last event.",
+        "accounts",
+    ),
+]
+_Network = Annotated[str, about("Only those seen from this address or network.", "95.194.0.0/16")]
+_LastEvent = Annotated[EventBody, about("Its last event.")]
+
+
+class ConsoleAccountsQuery(AccountsQuery, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Query of the accounts of an environment."""
+
+    environment: InEnvironment = "production"
+    sort: _Sort = "last_seen"
+    network: _Network | UnsetType = UNSET
+
+
+class ConsoleVisitorsQuery(SeenVisitorsQuery, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Query of the visitors of an environment."""
+
+    environment: InEnvironment = "production"
+    sort: _Sort = "last_seen"
+    network: _Network | UnsetType = UNSET
+
+
+class LookedAtBody(msgspec.Struct, frozen=True, kw_only=True):
+    """What a sorted list is of."""
+
+    subjects: Annotated[int, about("How many fit, among which the first ones are shown.", 412)]
+    is_complete: Annotated[bool, about("Whether all events of 30 days were looked at.", False)]
+    since: Annotated[Timestamp, about("When the oldest event that was looked at came.")] | UnsetType = UNSET
+
+
+class SeenAccountRow(AccountRow, frozen=True, kw_only=True):
+    """One account of a list."""
+
+    last_event: _LastEvent
+
+
+class SeenVisitorRow(VisitorRow, frozen=True, kw_only=True):
+    """One visitor of a list."""
+
+    last_event: _LastEvent
+
+
+class ConsoleAccountsBody(msgspec.Struct, frozen=True, kw_only=True):
+    """A page of accounts."""
+
+    accounts: Annotated[tuple[SeenAccountRow, ...], about("As they are sorted.")]
+    next_cursor: CursorOn | UnsetType = UNSET
+    looked_at: Annotated[LookedAtBody, about("Of a list that is sorted by a count.")] | UnsetType = UNSET
+    counted_since: CountedSince | UnsetType = UNSET
+
+
+class ConsoleVisitorsBody(msgspec.Struct, frozen=True, kw_only=True):
+    """A page of visitors."""
+
+    visitors: Annotated[tuple[SeenVisitorRow, ...], about("As they are sorted.")]
+    next_cursor: CursorOn | UnsetType = UNSET
+    looked_at: Annotated[LookedAtBody, about("Of a list that is sorted by a count.")] | UnsetType = UNSET
+    counted_since: CountedSince | UnsetType = UNSET
+
+
+class ConsoleAccountBody(AccountAnswer, frozen=True, kw_only=True):
+    """One account, and what was done with it."""
+
+    event_count: Annotated[int, about("Its events in 30 days; 2,000 stands for 2,000 or more.", 12)]
+    events: Annotated[tuple[VisitBody, ...], about("Its newest 50 events, newest first.")]
+
 
 R = TypeVar("R", SeenAccountRow, SeenVisitorRow)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import aclosing
 from functools import partial
 from itertools import islice
-from typing import Annotated, Final, NamedTuple, cast
+from typing import Annotated, Final, Literal, NamedTuple, cast
 from uuid import UUID
 
 import msgspec
@@ -18,7 +18,6 @@ import trio
 from msgspec import UNSET, Meta, UnsetType
 
 from svc.features.accounts import queries as subjects
-from svc.features.accounts.console_bodies import LinkBody, LinksBody, LinksQuery, NodeBody
 from svc.features.accounts.queries import Listed
 from svc.features.events.console_bodies import InEnvironment
 from svc.features.events.routes import find_events, find_positions
@@ -31,7 +30,7 @@ from svc.identify.queries.visitors import visitors_like
 from svc.identify.records import Event
 from svc.identify.velocity.counts import ACCOUNT_ID, EnvironmentKind, kind_of
 from svc.kernel.store.snapshot import Snapshot
-from svc.kernel.values.fields import AccountId, VisitorId, about
+from svc.kernel.values.fields import AccountId, Timestamp, VisitorId, about
 from svc.kernel.values.ids import end_of_now, is_visitor_id
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.timestamps import timestamp
@@ -54,6 +53,40 @@ LEAST_LENGTH: Final = 3
 """Of the beginning of an id."""
 EVENTS_SEARCHED: Final = 2000
 """The newest of an environment, among whose accounts one is looked for by its beginning."""
+
+
+class LinksQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Query of links. Exactly one of `visitor` and `account` is sent."""
+
+    environment: InEnvironment = "production"
+    visitor: Annotated[VisitorId, about("The visitor in the middle.")] | UnsetType = UNSET
+    account: Annotated[AccountId, Meta(max_length=256), about("The account in the middle.")] | UnsetType = UNSET
+
+
+class NodeBody(msgspec.Struct, frozen=True, kw_only=True):
+    """An account or a visitor."""
+
+    kind: Annotated[Literal["visitor", "account"], about("What it is.", "account")]
+    id: Annotated[str, about("Its id.", "user-8271")]
+    steps: Annotated[int, about("How far from the one in the middle: 0 to 4.", 1)]
+
+
+class LinkBody(msgspec.Struct, frozen=True, kw_only=True):
+    """A visitor that acted for an account."""
+
+    visitor_id: VisitorId
+    account_id: AccountId
+    events: Annotated[int, about("How often, of the events that were looked at.", 3)]
+    first_seen_at: Annotated[Timestamp, about("When first, of these.")]
+    last_seen_at: Annotated[Timestamp, about("When last.")]
+
+
+class LinksBody(msgspec.Struct, frozen=True, kw_only=True):
+    """Accounts and visitors that are connected with one of them."""
+
+    nodes: Annotated[tuple[NodeBody, ...], about("The one in the middle first, then by steps.")]
+    links: Annotated[tuple[LinkBody, ...], about("Those of the first step first, the latest first.")]
+    is_complete: Annotated[bool, about("`false` where there are more than are shown.", True)]
 
 
 class _Pair(NamedTuple):

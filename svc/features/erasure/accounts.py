@@ -19,8 +19,7 @@ from uuid import UUID
 import msgspec
 
 from svc.features.contracts.erased import Keys
-from svc.features.erasure.policies import purge_subject, rows_by_subject
-from svc.features.erasure.registered import forgetting
+from svc.features.erasure.policies import forgetting, purge_subject, rows_by_subject
 from svc.features.erasure.texts import begin_texts, continue_texts
 from svc.identify.events.listing import Filters
 from svc.identify.index.digests import wanted

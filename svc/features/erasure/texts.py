@@ -30,8 +30,7 @@ from svc.features.reviews.tables import NOTES, REVIEWS
 from svc.features.rules.proposals import Proposal
 from svc.features.rules.ruleset import Rule
 from svc.features.rules.tables import RULE_PROPOSALS, RULESET_HISTORY, RULESETS
-from svc.features.views.tables import SAVED_VIEWS
-from svc.features.views.views import View
+from svc.features.views.tables import SAVED_VIEWS, View
 from svc.features.webhooks.tables import ENDPOINTS
 from svc.identify.index.digests import digest_of
 from svc.identify.index.queries import Scope, Search

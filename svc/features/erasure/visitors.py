@@ -24,8 +24,7 @@ from uuid import UUID
 
 import msgspec
 
-from svc.features.erasure.policies import purge, purge_subject
-from svc.features.erasure.registered import forgetting
+from svc.features.erasure.policies import forgetting, purge, purge_subject
 from svc.features.erasure.tables import ERASED_EVENTS
 from svc.features.erasure.texts import begin_texts, continue_texts
 from svc.features.labels.jobs import archive

@@ -14,7 +14,7 @@ from typing import Any
 from svc.features.contracts.erased import Keys, Owner
 from svc.features.erasure import policies
 from svc.features.erasure.accounts import account_records, events_of_account
-from svc.features.erasure.registered import erased, forgetting
+from svc.features.erasure.policies import erased, forgetting
 from svc.features.erasure.visitors import events_of
 from svc.features.inspection.inspection import Row, find_rows, under
 from svc.features.reviews.queries import subject_stem

@@ -7,6 +7,7 @@ opens a review, writes five and its webhook event.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
@@ -387,3 +388,24 @@ def _old_reviews(sweep: Sweep) -> CleanupTask:
 
 
 PASSES = (_old_reviews,)
+
+
+def review_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
+    """Yield what is wrong with the reviews of an organization, in words."""
+    rows = Counter[str]()
+    for (_, raw_id), review in snapshot.scan(REVIEWS, number):
+        if review.raw_id != raw_id:
+            yield f"review {review.id} of organization {number} lies under another id"
+        was_closed = review.state == "closed" or review.reopened_at_ms is not None
+        if (review.label is not None) != was_closed:
+            yield f"review {review.id} of organization {number} is {review.state} and its label says otherwise"
+        for table, key in review_rows(number, review):
+            rows[table.name] += 1
+            if not snapshot.has(table, *key):
+                yield f"review {review.id} of organization {number} has no row in {table.name}"
+    for table in (OPEN_REVIEWS, OPEN_CASES, SUBJECT_REVIEWS):
+        if sum(1 for _ in snapshot.scan_keys(table, (number,), (number + 1,))) != rows[table.name]:
+            yield f"{table.name} of organization {number} has rows of reviews that do not say so"
+
+
+RULES = {"reviews": review_faults}

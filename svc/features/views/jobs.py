@@ -7,8 +7,7 @@ from typing import Any, TypeAlias
 
 from svc.features.contracts.cleanup import CleanupTask, Sweep, each_row
 from svc.features.members.jobs import find_member
-from svc.features.views.tables import SAVED_VIEWS, raw_owner
-from svc.features.views.views import MAX_OWN_VIEWS, MAX_SHARED_VIEWS, View
+from svc.features.views.tables import MAX_OWN_VIEWS, MAX_SHARED_VIEWS, SAVED_VIEWS, View, raw_owner
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.values.ordered_ids import raw_ordered_id
 from svc.kernel.values.refusals import Refusal

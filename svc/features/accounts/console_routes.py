@@ -27,7 +27,7 @@ from svc.features.accounts.bodies import (
     visitor_row,
 )
 from svc.features.accounts.bodies import SeenVisitorRow as VisitorRow
-from svc.features.accounts.queries import NEWEST, Listed, Sighted, Sought, SubjectScan, sighted_at
+from svc.features.accounts.queries import NEWEST, Sighted, Sought, SubjectScan, sighted_at
 from svc.features.accounts.routes import (
     LEVELS_AT_ONCE,
     leveled,
@@ -45,7 +45,8 @@ from svc.http.route import Call, Route, Services, console_route
 from svc.http.schema import CursorOn
 from svc.identify.events.event_row import EventBody, event_row
 from svc.identify.events.listing import Position
-from svc.identify.velocity.counts import ACCOUNT_ID, kind_of
+from svc.identify.model import Subject
+from svc.identify.velocity.counts import kind_of
 from svc.kernel.values.fields import Timestamp, about
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.timestamps import timestamp
@@ -136,16 +137,13 @@ EVENTS_SORTED = 10_000
 assert {"accounts", "visitors", "addresses", "countries", "events", "score"} < {*get_args(Order)}
 _OTHERS: Final[dict[Order, int]] = {"accounts": 0, "visitors": 0, "addresses": 1, "countries": 2}
 """Position of what is counted among the others of a row of velocity."""
-_NOT_OF: Final[dict[Listed, Order]] = {"account": "accounts", "visitor": "visitors"}
+_NOT_OF: Final[dict[Subject, Order]] = {"account": "accounts", "visitor": "visitors"}
 
 
 async def list_accounts(services: Services, call: Call) -> ConsoleAccountsBody | Refusal:
     """`GET /console/api/seen-accounts`: accounts of an environment, the one that was seen last first or as sorted."""
     query: ConsoleAccountsQuery = call.query
-
-    def row_of(each: Sighted, now_s: int) -> SeenAccountRow:
-        return _with_last(SeenAccountRow, account_row(each, now_s), each)
-
+    row_of = partial(_with_last, SeenAccountRow, account_row)
     found = await _list(services, call, "account", query, query.min_visitors, row_of)
     return found if isinstance(found, Refusal) else ConsoleAccountsBody(accounts=found.rows, **found.others)
 
@@ -153,17 +151,15 @@ async def list_accounts(services: Services, call: Call) -> ConsoleAccountsBody |
 async def list_visitors(services: Services, call: Call) -> ConsoleVisitorsBody | Refusal:
     """`GET /console/api/seen-visitors`: visitors of an environment, the one that was seen last first or as sorted."""
     query: ConsoleVisitorsQuery = call.query
-
-    def row_of(each: Sighted, now_s: int) -> SeenVisitorRow:
-        return _with_last(SeenVisitorRow, visitor_row(each, now_s), each)
-
+    row_of = partial(_with_last, SeenVisitorRow, visitor_row)
     found = await _list(services, call, "visitor", query, query.min_accounts, row_of)
     return found if isinstance(found, Refusal) else ConsoleVisitorsBody(visitors=found.rows, **found.others)
 
 
-def _with_last(kind: type[R], row: msgspec.Struct, each: Sighted) -> R:
+def _with_last(kind: type[R], row_of: RowOf, each: Sighted, now_s: int) -> R:
     """Return a row with the last event."""
-    return kind(**msgspec.structs.asdict(row), last_event=event_row(each.last.event, each.last.request_id))
+    row = msgspec.structs.asdict(row_of(each, now_s))
+    return kind(**row, last_event=event_row(each.last.event, each.last.request_id))
 
 
 class _Found(NamedTuple):
@@ -173,7 +169,7 @@ class _Found(NamedTuple):
 
 
 async def _list(
-    services: Services, call: Call, listed: Listed, query: Query, least: int | UnsetType, row_of: RowOf
+    services: Services, call: Call, listed: Subject, query: Query, least: int | UnsetType, row_of: RowOf
 ) -> _Found | Refusal:
     number = call.organization.number
     sought = _sought(services, query, least, listed, number, call.at_ms)
@@ -194,7 +190,7 @@ async def _list(
 
 
 def _sought(
-    services: Services, query: Query, least: int | UnsetType, listed: Listed, number: int, now_ms: int
+    services: Services, query: Query, least: int | UnsetType, listed: Subject, number: int, now_ms: int
 ) -> Sought | Refusal:
     """Return what a query asks for, or `422` (`invalid_value`)."""
     sought = read_sought(services, query, least, listed, number, kind_of(query.environment), now_ms)
@@ -261,12 +257,10 @@ async def read_account(services: Services, call: Call) -> ConsoleAccountBody | R
     """
     query: VisitorQuery = call.query
     account_id, number = call.path["account_id"], call.organization.number
-    seen = None
-    if ACCOUNT_ID.fullmatch(account_id):
-        seen = await seen_subject(services, call, kind_of(query.environment), "account", account_id)
+    seen = await seen_subject(services, call, kind_of(query.environment), "account", account_id)
     if seen is None:
         return Refusal("not_found", explanation=_NO_ACCOUNT)
-    body = account_body(account_id, seen.row, seen.judged, seen.events, call.at_ms // 1000, seen.counted_since)
+    body = account_body(account_id, seen, call.at_ms // 1000)
     return ConsoleAccountBody(
         **msgspec.structs.asdict(body),
         event_count=len(seen.events),

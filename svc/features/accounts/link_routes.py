@@ -18,20 +18,20 @@ import trio
 from msgspec import UNSET, Meta, UnsetType
 
 from svc.features.accounts import queries as subjects
-from svc.features.accounts.queries import Listed
 from svc.features.events.console_bodies import InEnvironment
 from svc.features.events.routes import find_events, find_positions
 from svc.features.lists.lists import canonical
 from svc.http.route import Call, Route, Services, console_route
 from svc.identify.events.event_row import EventBody, event_row
-from svc.identify.events.listing import EVERYTHING, MAX_TAG_LENGTH, Filters, Listing
+from svc.identify.events.listing import EVERYTHING, MAX_TAG_LENGTH, Filters, Listing, filters_of
+from svc.identify.model import Subject
 from svc.identify.queries.events import EventMatch, EventPosition, naming, read, readable_event
 from svc.identify.queries.visitors import visitors_like
 from svc.identify.records import Event
 from svc.identify.velocity.counts import ACCOUNT_ID, EnvironmentKind, kind_of
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.fields import AccountId, Timestamp, VisitorId, about
-from svc.kernel.values.ids import end_of_now, is_visitor_id
+from svc.kernel.values.ids import end_of_now
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.timestamps import timestamp
 from svc.kernel.work.slices import in_slices, in_turns
@@ -97,12 +97,12 @@ class _Pair(NamedTuple):
 class _Links:
     """The links found so far."""
 
-    def __init__(self, kind: Listed, subject_id: str) -> None:
-        self.steps: dict[tuple[Listed, str], int] = {(kind, subject_id): 0}
+    def __init__(self, kind: Subject, subject_id: str) -> None:
+        self.steps: dict[tuple[Subject, str], int] = {(kind, subject_id): 0}
         self.times: dict[_Pair, list[int]] = {}
         self.is_complete = True
 
-    def note(self, of: Listed, events: Sequence[EventMatch], steps: int) -> None:
+    def note(self, of: Subject, events: Sequence[EventMatch], steps: int) -> None:
         """Add links of an account or a visitor to those that its events name, which are `steps` away."""
         found: dict[_Pair, list[int]] = {}
         for _, event in events:
@@ -110,7 +110,7 @@ class _Links:
             if pair is not None:
                 found.setdefault(pair, []).append(event.occurred_at_ms)
         for pair, times in found.items():
-            other: tuple[Listed, str]
+            other: tuple[Subject, str]
             other = ("visitor", pair.visitor_id) if of == "account" else ("account", pair.account_id)
             if other not in self.steps and len(self.steps) >= MAX_NODES:
                 self.is_complete = False
@@ -136,13 +136,13 @@ async def read_links(services: Services, call: Call) -> LinksBody | Refusal:
     query: LinksQuery = call.query
     if (query.visitor is UNSET) == (query.account is UNSET):
         return invalid("visitor", "required" if query.visitor is UNSET else "invalid_value", "query")
-    listed: Listed = "account" if query.visitor is UNSET else "visitor"
+    listed: Subject = "account" if query.visitor is UNSET else "visitor"
     subject_id = cast("str", query.account if query.visitor is UNSET else query.visitor)
-    if not (ACCOUNT_ID.fullmatch(subject_id) if listed == "account" else is_visitor_id(subject_id)):
+    if not subjects.is_subject_id(listed, subject_id):
         return invalid(listed, "invalid_value", "query")
     read = partial(_events_of, services, call, kind_of(query.environment))
     found = _Links(listed, subject_id)
-    looked_at, waiting = 0, deque[tuple[Listed, str]]([(listed, subject_id)])
+    looked_at, waiting = 0, deque[tuple[Subject, str]]([(listed, subject_id)])
     while waiting:
         kind, each = waiting.popleft()
         steps = found.steps[kind, each] + 1
@@ -174,11 +174,11 @@ async def read_links(services: Services, call: Call) -> LinksBody | Refusal:
 
 
 async def _events_of(
-    services: Services, call: Call, kind: EnvironmentKind, listed: Listed, subject_id: str, *, limit: int
+    services: Services, call: Call, kind: EnvironmentKind, listed: Subject, subject_id: str, *, limit: int
 ) -> list[EventMatch]:
     """Return the newest events of an account or a visitor in all environments of a kind, newest first."""
     number, now_ms = call.organization.number, call.at_ms
-    filters = subjects.filters_of(listed, subject_id)
+    filters = filters_of(listed, subject_id)
     listing = Listing(now_ms - services.event_retention_ms, end_of_now(now_ms), filters, limit=limit)
     return (await find_events(services, call.turn, number, subjects.environments_of(kind), listing))[0]
 

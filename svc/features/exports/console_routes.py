@@ -15,7 +15,6 @@ from uuid import UUID
 from svc.features.events.console_bodies import ExportEventsQuery
 from svc.features.exports.lines import (
     FILE_COLUMNS,
-    csv_line,
     csv_row,
     json_row,
     unreadable_csv_row,
@@ -36,7 +35,7 @@ from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.fields import Environment
 from svc.kernel.values.ids import DAY_MS
 from svc.kernel.values.refusals import Detail, Refusal
-from svc.kernel.values.text_files import written
+from svc.kernel.values.text_files import csv_line, written
 from svc.kernel.values.timestamps import timestamp
 from svc.kernel.work.slices import Slice, in_turns, scanned
 

@@ -198,7 +198,3 @@ def _without_null(value: Any) -> Any:
             return {name: _without_null(one) for name, one in value.items()}  # pyright: ignore[reportUnknownVariableType]
         case _:
             return value
-
-
-_IN_USE, _REFUSED = "55P03", ("42501", "2BP01")
-"""States of SQL: a lock that was not to be had; what the user may not do, and what others depend on."""

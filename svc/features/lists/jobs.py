@@ -365,14 +365,6 @@ def _is_listed(snapshot: Snapshot, number: int, subject: Subject, subject_id: st
     return any(listed(snapshot, number, subject, subject_id))
 
 
-def _of_visitor(snapshot: Snapshot, number: int, _: int, raw_id: bytes) -> Keys:
-    return _of_subject(snapshot, number, "visitor", raw_id.decode())
-
-
-def _of_account(snapshot: Snapshot, number: int, account_id: str) -> Keys:
-    return _of_subject(snapshot, number, "account", account_id)
-
-
 def _of_subject(snapshot: Snapshot, number: int, subject: Subject, subject_id: str) -> Keys:
     for raw_list, entry in listed(snapshot, number, subject, subject_id):
         yield LIST_ENTRIES, (number, raw_list, entry.value)
@@ -382,7 +374,7 @@ def _of_subject(snapshot: Snapshot, number: int, subject: Subject, subject_id: s
 
 
 ERASED = {
-    "purge_listed": Erased((LIST_ENTRIES, LIST_EXPIRIES, LISTED), of_visitor=_of_visitor, of_account=_of_account),
+    "purge_listed": Erased((LIST_ENTRIES, LIST_EXPIRIES, LISTED), of_subject=_of_subject),
 }
 FORGET = Forgetting(is_known=_is_listed, at_once=purge_listed)
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from svc.features.labels.performance import Line, ScoreBucket
+from svc.features.labels.performance import Line
 from svc.identify.model import Label, LabelReason
 from svc.kernel.values.fields import A_TIME, TIME_FORM, Timestamp, about, id_form
 
@@ -92,25 +92,10 @@ class PerformanceBody(msgspec.Struct, frozen=True, kw_only=True):
     scores: Annotated[tuple[PerformanceScores, ...], about("Labeled events by score, lowest first.")]
 
 
-def performance_scores(bucket: ScoreBucket) -> PerformanceScores:
-    """Return the labeled events of some scores."""
-    return PerformanceScores(start=bucket.start, end=bucket.end, fraud=bucket.fraud, legitimate=bucket.legitimate)
-
-
 def performance_line(line: Line, name: str | None = None, rule_id: str | UnsetType = UNSET) -> PerformanceLine:
     """Return a line under its name, or another one."""
-    return PerformanceLine(
-        name=line.name if name is None else name,
-        rule_id=rule_id,
-        events=line.events,
-        labelled=line.labeled,
-        fraud=line.fraud,
-        legitimate=line.legitimate,
-        precision=line.precision,
-        precision_low=line.precision_low,
-        precision_high=line.precision_high,
-        recall=line.recall,
-    )
+    shown = line if name is None else line._replace(name=name)
+    return PerformanceLine(**shown._asdict(), rule_id=rule_id, labelled=line.labeled)
 
 
 NoteText = Annotated[str, about("What was written.", "Asked for a refund.")]

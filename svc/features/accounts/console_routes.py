@@ -157,7 +157,6 @@ async def list_visitors(services: Services, call: Call) -> ConsoleVisitorsBody |
 
 
 def _with_last(kind: type[R], row_of: RowOf, each: Sighted, now_s: int) -> R:
-    """Return a row with the last event."""
     row = msgspec.structs.asdict(row_of(each, now_s))
     return kind(**row, last_event=event_row(each.last.event, each.last.request_id))
 

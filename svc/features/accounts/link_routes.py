@@ -218,12 +218,15 @@ async def search(services: Services, call: Call) -> SearchBody:
     visitors: list[str] = []
     if len(text) >= LEAST_LENGTH and text.isascii() and text.isalnum():
         visitors = await services.store.query(partial(visitors_like, number=number, beginning=text, limit=MAX_FOUND))
+    filters = Filters(tag=query.q.strip())
+    listing = Listing(call.at_ms - services.event_retention_ms, end_of_now(call.at_ms), filters, limit=1)
+    tagged, _ = await find_events(services, call.turn, number, [query.environment], listing)
     network = canonical("address", text)
     return SearchBody(
         event=event,
         visitors=tuple(visitors),
         accounts=tuple(await _accounts(services, call, number, query, text)),
-        tag=await _has_tag(services, call, number, query),
+        tag=bool(tagged),
         network=UNSET if network is None else network,
     )
 
@@ -265,12 +268,6 @@ def _account_ids(snapshot: Snapshot, places: Sequence[EventPosition], text: str)
     for place in places:
         account_id = named.get(place.request_id)
         yield account_id if account_id is not None and account_id.startswith(text) else None
-
-
-async def _has_tag(services: Services, call: Call, number: int, query: SearchQuery) -> bool:
-    filters = Filters(tag=query.q.strip())
-    listing = Listing(call.at_ms - services.event_retention_ms, end_of_now(call.at_ms), filters, limit=1)
-    return bool((await find_events(services, call.turn, number, [query.environment], listing))[0])
 
 
 ROUTES: tuple[Route, ...] = (

@@ -47,11 +47,6 @@ DAYS_SHOWN = 90
 LINES_SHOWN = 100
 
 
-Identifications = Annotated[int, about("Identifications in production.", 1500)]
-Identifiable = Annotated[int, about("Charged as identifiable.", 1400)]
-Unidentifiable = Annotated[int, about("Charged as not identifiable.", 80)]
-Free = Annotated[int, about("Free, since the network look-up could not run.", 20)]
-Amount = Annotated[int, about("Charged, in millionths of a US dollar.", 4240000)]
 AccountStatus = Annotated[BillingStatus, about("Billing status.", "active", form=open_to(*get_args(BillingStatus)))]
 Refused = Annotated[RefusedForMoney, about("An error code.", "no_credit", form=open_to(*get_args(RefusedForMoney)))]
 Blocked = Annotated[BlockedReason, about("Why traffic is blocked.", "operator", form=open_to(*get_args(BlockedReason)))]
@@ -62,11 +57,11 @@ SoughtText = Annotated[str, Meta(max_length=200)]
 class UsageBody(msgspec.Struct, frozen=True, kw_only=True):
     """Totals of the identifications of a day so far."""
 
-    identifications: Identifications
-    identifiable: Identifiable
-    unidentifiable: Unidentifiable
-    free: Free
-    amount_micros: Amount
+    identifications: Annotated[int, about("Identifications in production.", 1500)]
+    identifiable: Annotated[int, about("Charged as identifiable.", 1400)]
+    unidentifiable: Annotated[int, about("Charged as not identifiable.", 80)]
+    free: Annotated[int, about("Free, since the network look-up could not run.", 20)]
+    amount_micros: Annotated[int, about("Charged, in millionths of a US dollar.", 4240000)]
 
 
 class BilledDayBody(UsageBody, frozen=True, kw_only=True):

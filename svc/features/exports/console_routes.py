@@ -13,13 +13,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from svc.features.events.console_bodies import ExportEventsQuery
-from svc.features.exports.lines import (
-    FILE_COLUMNS,
-    csv_row,
-    json_row,
-    unreadable_csv_row,
-    unreadable_json_row,
-)
+from svc.features.exports.lines import FILE_COLUMNS, csv_row, json_row, unreadable_csv_row, unreadable_json_row
 from svc.features.lists.lists import ListEntry
 from svc.features.lists.queries import entries_behind, find_list
 from svc.features.lists.routes import LIST_ID
@@ -133,7 +127,6 @@ async def _event_lines(
 def _lines(
     form: Format, scan: events.EventScan, snapshot: Snapshot, resume: Resume, count: int
 ) -> Iterator[tuple[Resume, tuple[events.EventMatch | events.UnreadableEvent, bytes] | None]]:
-    """Yield each event with its line."""
     for behind, found in scan.events(snapshot, resume, count):
         if found is None:
             yield behind, None

@@ -155,11 +155,6 @@ _encoder = msgspec.json.Encoder()
 _NULL = b"\\u0000"
 
 
-def add_column(name: str) -> str:
-    """Return the SQL statement that adds a column of this version to a table of an earlier version."""
-    return f"alter table svc.sql_events add column {name} {COLUMNS[name]}"
-
-
 def grant(role: str) -> tuple[str, ...]:
     """Return SQL that lets a role read events and organization names, and nothing else. Executes nothing."""
     quoted = '"' + role.replace('"', '""') + '"'

@@ -17,7 +17,7 @@ from uuid import UUID
 
 import msgspec
 
-from svc.features.contracts.cleanup import CleanupTask, Purge, Sweep, each_row
+from svc.features.contracts.cleanup import Pass, Purge, each_row
 from svc.features.contracts.erased import Erased, Forgetting, Keys
 from svc.features.labels.outcomes import OUTCOME_MS, Facts, Outcome, merged
 from svc.features.labels.performance import NO_OUTCOMES, DayOutcomes, LabelCounts
@@ -294,10 +294,8 @@ ERASED = {
 FORGET = Forgetting(is_known=_has_number, at_once=_forget_account, visitor=_forget_visitor)
 
 
-def _unnamed_accounts(sweep: Sweep) -> CleanupTask:
-    return each_row(NUMBERED_ACCOUNTS, partial(_delete_unnamed_account, sweep.now_ms), sweep.number)
-
-
-PASSES = (_unnamed_accounts,)
+PASSES: tuple[Pass, ...] = (
+    lambda sweep: each_row(NUMBERED_ACCOUNTS, partial(_delete_unnamed_account, sweep.now_ms), sweep.number),
+)
 PURGED_BY = {OUTCOMES.name: Purge(_purge_outcomes, rows=250)}
 """Of a segment most rows are those of the outcomes that are labeled."""

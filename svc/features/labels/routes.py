@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import aclosing
 from functools import partial
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
 import trio
@@ -43,7 +43,7 @@ from svc.features.labels.suggestion import LEAST_LABELS, Labeled, QualityBody, S
 from svc.features.rules.jobs import rule_names
 from svc.http.change import caller_of, change
 from svc.http.route import ORGANIZATION, Call, Route, Services
-from svc.http.schema import LabelAnswer
+from svc.http.schema import InKind, LabelAnswer
 from svc.identify.events.listing import LEVELS, Filters, Listing
 from svc.identify.model import LABELS
 from svc.identify.queries import events
@@ -190,9 +190,7 @@ _EVERYTHING = Bounds(1 << 40, 1 << 40, 1 << 40)
 class SuggestionQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whose labels are meant."""
 
-    environment: Annotated[
-        Literal["live", "test"], about("`live` is production, `test` staging and development.", "live")
-    ] = "live"
+    environment: InKind = "live"
 
 
 class SuggestionBody(msgspec.Struct, frozen=True, kw_only=True):

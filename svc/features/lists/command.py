@@ -118,7 +118,8 @@ def import_(operation: Operation, name: str, file: IO[bytes], separator: str | N
         return
     if not sure and not operation.as_json and sys.stdin.isatty() and file.name != sys.stdin.name:
         _show_first(name, table, entries, as_json=False)
-        confirmed(f"This adds {_many(entries)} to {name}.", sure=False)
+        many = f"{len(entries):,} {'entry' if len(entries) == 1 else 'entries'}"
+        confirmed(f"This adds {many} to {name}.", sure=False)
     added = _import(operation, known, entries)
     with operation.store.read() as snapshot:
         warnings = _warnings(snapshot, operation.number, name)
@@ -147,10 +148,6 @@ def _show_first(name: str, table: Table, entries: list[NewEntry], *, as_json: bo
         "entries": len(entries),
     }
     show(read, ShownTable("first", rows, COLUMNS), as_json=as_json)
-
-
-def _many(entries: list[NewEntry]) -> str:
-    return f"{len(entries):,} {'entry' if len(entries) == 1 else 'entries'}"
 
 
 def _import(operation: Operation, known: StoredList, entries: list[NewEntry]) -> Added:

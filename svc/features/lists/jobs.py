@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from svc.features.contracts.cleanup import CleanupStep, CleanupTask, Sweep
+from svc.features.contracts.cleanup import CleanupStep, CleanupTask, Pass
 from svc.features.contracts.erased import Erased, Forgetting, Keys
 from svc.features.lists.lists import (
     MAX_ENTRIES,
@@ -386,8 +386,6 @@ def _delete_ended(now_ms: int, start: tuple[Any, ...], transaction: Transaction)
     return CleanupStep(deleted, start if deleted else None)
 
 
-def _ended_entries(sweep: Sweep) -> CleanupTask:
-    return CleanupTask(LIST_ENTRIES.name, partial(_delete_ended, sweep.now_ms), (sweep.number,))
-
-
-PASSES = (_ended_entries,)
+PASSES: tuple[Pass, ...] = (
+    lambda sweep: CleanupTask(LIST_ENTRIES.name, partial(_delete_ended, sweep.now_ms), (sweep.number,)),
+)

@@ -15,17 +15,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from svc.features.contracts.cleanup import CleanupStep, CleanupTask, Sweep
+from svc.features.contracts.cleanup import CleanupStep, CleanupTask, Pass
 from svc.features.contracts.erased import Erased, Forgetting, Keys
 from svc.features.labels.jobs import LabelChange, label_request
 from svc.features.members.jobs import find_member
-from svc.features.reviews.queries import (
-    count_notes,
-    find_review,
-    opened_review,
-    reviews_of,
-    subject_stem,
-)
+from svc.features.reviews.queries import count_notes, find_review, opened_review, reviews_of, subject_stem
 from svc.features.reviews.reviews import (
     MAX_NOTES,
     MAX_NOTIFIED,
@@ -367,11 +361,9 @@ def _delete_old(now_ms: int, start: tuple[Any, ...], transaction: Transaction) -
     return CleanupStep(len(old), start if len(old) == most else None)
 
 
-def _old_reviews(sweep: Sweep) -> CleanupTask:
-    return CleanupTask(REVIEWS.name, partial(_delete_old, sweep.now_ms), (sweep.number,))
-
-
-PASSES = (_old_reviews,)
+PASSES: tuple[Pass, ...] = (
+    lambda sweep: CleanupTask(REVIEWS.name, partial(_delete_old, sweep.now_ms), (sweep.number,)),
+)
 
 
 def review_faults(snapshot: Snapshot, number: int) -> Iterator[str]:

@@ -367,10 +367,11 @@ def _is_listed(snapshot: Snapshot, number: int, subject: Subject, subject_id: st
 
 def _of_subject(snapshot: Snapshot, number: int, subject: Subject, subject_id: str) -> Keys:
     for raw_list, entry in listed(snapshot, number, subject, subject_id):
-        yield LIST_ENTRIES, (number, raw_list, entry.value)
-        yield LISTED, (number, entry.value)
+        key = entry_key(entry.value)
+        yield LIST_ENTRIES, (number, raw_list, key)
+        yield LISTED, (number, key)
         if entry.expires_at_ms is not None:
-            yield LIST_EXPIRIES, (number, entry.expires_at_ms, raw_list, entry.value)
+            yield LIST_EXPIRIES, (number, entry.expires_at_ms, raw_list, key)
 
 
 ERASED = {

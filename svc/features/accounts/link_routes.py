@@ -17,18 +17,19 @@ import msgspec
 import trio
 from msgspec import UNSET, Meta, UnsetType
 
-from svc.features.accounts import queries as subjects
+from svc.features.accounts.queries import is_subject_id
+from svc.features.accounts.routes import events_of_subject
 from svc.features.events.console_bodies import InEnvironment
 from svc.features.events.routes import find_events, find_positions
 from svc.features.lists.lists import canonical
 from svc.http.route import Call, Route, Services, console_route
 from svc.identify.events.event_row import EventBody, event_row
-from svc.identify.events.listing import EVERYTHING, MAX_TAG_LENGTH, Filters, Listing, filters_of
+from svc.identify.events.listing import EVERYTHING, MAX_TAG_LENGTH, Filters, Listing
 from svc.identify.model import Subject
 from svc.identify.queries.events import EventMatch, EventPosition, naming, read, readable_event
 from svc.identify.queries.visitors import visitors_like
 from svc.identify.records import Event
-from svc.identify.velocity.counts import ACCOUNT_ID, EnvironmentKind, kind_of
+from svc.identify.velocity.counts import ACCOUNT_ID, kind_of
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.fields import AccountId, Timestamp, VisitorId, about
 from svc.kernel.values.ids import end_of_now
@@ -138,9 +139,9 @@ async def read_links(services: Services, call: Call) -> LinksBody | Refusal:
         return invalid("visitor", "required" if query.visitor is UNSET else "invalid_value", "query")
     listed: Subject = "account" if query.visitor is UNSET else "visitor"
     subject_id = cast("str", query.account if query.visitor is UNSET else query.visitor)
-    if not subjects.is_subject_id(listed, subject_id):
+    if not is_subject_id(listed, subject_id):
         return invalid(listed, "invalid_value", "query")
-    read = partial(_events_of, services, call, kind_of(query.environment))
+    read = partial(events_of_subject, services, call, kind_of(query.environment))
     found = _Links(listed, subject_id)
     looked_at, waiting = 0, deque[tuple[Subject, str]]([(listed, subject_id)])
     while waiting:
@@ -171,16 +172,6 @@ async def read_links(services: Services, call: Call) -> LinksBody | Refusal:
         ),
         is_complete=found.is_complete,
     )
-
-
-async def _events_of(
-    services: Services, call: Call, kind: EnvironmentKind, listed: Subject, subject_id: str, *, limit: int
-) -> list[EventMatch]:
-    """Return the newest events of an account or a visitor in all environments of a kind, newest first."""
-    number, now_ms = call.organization.number, call.at_ms
-    filters = filters_of(listed, subject_id)
-    listing = Listing(now_ms - services.event_retention_ms, end_of_now(now_ms), filters, limit=limit)
-    return (await find_events(services, call.turn, number, subjects.environments_of(kind), listing))[0]
 
 
 class SearchQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -244,7 +235,7 @@ async def _accounts(services: Services, call: Call, number: int, query: SearchQu
     if not ACCOUNT_ID.fullmatch(text):
         return []
     kind = kind_of(query.environment)
-    exact = await _events_of(services, call, kind, "account", text, limit=1)
+    exact = await events_of_subject(services, call, kind, "account", text, limit=1)
     found = {text: None} if exact else {}
     if len(text) < LEAST_LENGTH:
         return list(found)

@@ -19,12 +19,14 @@ from svc.identify.index.looks import Looks
 from svc.identify.index.queries import LAST, Scope, Search
 from svc.identify.index.tally_queries import read_part
 from svc.identify.model import Level, Subject
-from svc.identify.queries import events
 from svc.identify.queries.events import (
     EventMatch,
     EventPosition,
     event_if_readable,
+    events_matching,
+    naming,
     newest,
+    read_one,
 )
 from svc.identify.queries.velocity import shown_row
 from svc.identify.records import Event
@@ -123,7 +125,7 @@ def is_subject_id(listed: Subject, text: str) -> bool:
 
 def has_events(snapshot: Snapshot, number: int, listed: Subject, subject_id: str) -> bool:
     """Return whether an account or a visitor of the organization has any readable event, in any environment."""
-    found = events.events_matching(snapshot, number, filters_of(listed, subject_id))
+    found = events_matching(snapshot, number, filters_of(listed, subject_id))
     return any(event is not None for _, event in found)
 
 
@@ -160,12 +162,12 @@ class SubjectScan:
 
         def look(beyond: Position, limit: int) -> tuple[list[tuple[EventPosition, bool]], Position | None]:
             places, resume = newest(snapshot, sought.scopes, self._asked, oldest, beyond, limit)
-            named = set(events.naming(snapshot, places, sought.prefix))
+            named = set(naming(snapshot, places, sought.prefix))
             return [(place, place in named) for place in places], None if resume is None else resume.after
 
         # One by one: the caller may stop at any of them, and begin again there.
         for position, found in self._looks.scan(look, beyond, count, lambda: snapshot.is_missing):
-            match = events.read_one(snapshot, found[0], EVERYTHING) if found is not None and found[1] else None
+            match = read_one(snapshot, found[0], EVERYTHING) if found is not None and found[1] else None
             yield position, None if match is None else self._shown(snapshot, match, position)
 
     def _shown(self, snapshot: Snapshot, match: EventMatch, here: Position) -> Sighted | None:
@@ -289,7 +291,7 @@ def _highest_of(snapshot: Snapshot, number: int, filters: Filters, places: Seque
 
 def _found(snapshot: Snapshot, number: int, place: Position, filters: Filters) -> Event | None:
     """Return the event; `None` where it is unreadable, or matches by its digests alone."""
-    event = events.event_if_readable(snapshot, number, place.request_id)
+    event = event_if_readable(snapshot, number, place.request_id)
     return event if event is not None and filters.matches(event) else None
 
 

@@ -92,6 +92,16 @@ def _kind(call: Call) -> EnvironmentKind:
     return kind_of(environment)
 
 
+async def events_of_subject(
+    services: Services, call: Call, kind: EnvironmentKind, listed: Subject, subject_id: str, *, limit: int
+) -> list[EventMatch]:
+    """Return the newest events of an account or a visitor in all environments of a kind, newest first."""
+    number, now_ms = call.organization.number, call.at_ms
+    filters = filters_of(listed, subject_id)
+    listing = Listing(now_ms - services.event_retention_ms, end_of_now(now_ms), filters, limit=limit)
+    return (await find_events(services, call.turn, number, subjects.environments_of(kind), listing))[0]
+
+
 async def seen_subject(
     services: Services, call: Call, kind: EnvironmentKind, listed: Subject, subject_id: str
 ) -> Seen | None:
@@ -101,9 +111,7 @@ async def seen_subject(
     if not subjects.is_subject_id(listed, subject_id):
         return None
     number, now_ms = call.organization.number, call.at_ms
-    filters = filters_of(listed, subject_id)
-    listing = Listing(now_ms - services.event_retention_ms, end_of_now(now_ms), filters, limit=EVENTS_LOOKED_AT)
-    found, _ = await find_events(services, call.turn, number, subjects.environments_of(kind), listing)
+    found = await events_of_subject(services, call, kind, listed, subject_id, limit=EVENTS_LOOKED_AT)
     if not found:
         return None
 

@@ -90,7 +90,6 @@ KIND_OF = {
     "svc.features.events.live": "actor",
     "svc.features.events.source": "command",
     "svc.features.events.text": "command",
-    "svc.features.exports.change_files": "command",
     "svc.features.exports.event_files": "command",
     "svc.features.exports.hourly": "command",
     "svc.features.exports.sql_events": "jobs",

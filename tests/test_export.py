@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from svc.command.output import CommandError
 from svc.features.exports.event_files import output_file
-from svc.features.exports.lines import csv_cell, csv_line
-from svc.kernel.values.text_files import written
+from svc.features.exports.lines import csv_cell
+from svc.kernel.values.text_files import csv_line, written
 
 FORMULA = "=+-@\uff1d\uff0b\uff0d\uff20"
 HOSTILE = st.text(

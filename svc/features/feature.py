@@ -7,9 +7,9 @@ has, by kind, is `HAS`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import import_module
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Literal, NamedTuple
 
 from svc.kernel.values.errors import ErrorCode
@@ -38,33 +38,20 @@ class Command(NamedTuple):
     """The name that it has in its module, where that is another one."""
 
 
-class Feature:
+class Feature(NamedTuple):
     """A feature: a package, and what it has beside its pure rules. Nothing else of the service lists these."""
 
-    def __init__(
-        self,
-        package: str,
-        *,
-        tables: tuple[str, ...] = (),
-        routes: tuple[str, ...] = (),
-        invariants: tuple[str, ...] = (),
-        erasure: tuple[str, ...] = (),
-        retention: tuple[str, ...] = (),
-        refusals: dict[str, ErrorCode] | None = None,
-        commands: dict[str, Command] | None = None,
-    ) -> None:
-        """`refusals`: the codes of errors that it alone has."""
-        self.package = package
-        self.refusals = refusals or {}
-        self.commands = commands or {}
-        self._names: dict[Kind, tuple[str, ...]] = {
-            "tables": tables,
-            "routes": routes,
-            "invariants": invariants,
-            "erasure": erasure,
-            "retention": retention,
-        }
+    package: str
+    tables: tuple[str, ...] = ()
+    """Names of modules below the package, as of every kind."""
+    routes: tuple[str, ...] = ()
+    invariants: tuple[str, ...] = ()
+    erasure: tuple[str, ...] = ()
+    retention: tuple[str, ...] = ()
+    refusals: Mapping[str, ErrorCode] = MappingProxyType({})
+    """The codes of errors that it alone has."""
+    commands: Mapping[str, Command] = MappingProxyType({})
 
     def modules(self, kind: Kind) -> Iterator[ModuleType]:
         """Import and yield its modules of a kind."""
-        return (import_module(f"{self.package}.{name}") for name in self._names[kind])
+        return (import_module(f"{self.package}.{name}") for name in getattr(self, kind))

@@ -25,7 +25,7 @@ from svc.identify.events.listing import KINDS, MAX_TAG_LENGTH, Asked
 from svc.identify.model import LABELS, RULE_ACTIONS, Label, LabelReason, Level, Verdict
 from svc.identify.scoring.signals import CATALOG as SIGNALS
 from svc.identify.scoring.signals import GROUPS
-from svc.identify.velocity.counts import ACCOUNT_ID_FORM, ACTION_FORM
+from svc.identify.velocity.counts import ACCOUNT_ID_FORM, ACTION_FORM, EnvironmentKind
 from svc.kernel.access.credentials import redact
 from svc.kernel.values.fields import (
     A_REPORT,
@@ -57,6 +57,7 @@ WindowEnd = Annotated[
 Limit = Annotated[int, Meta(ge=1, le=200), about("How many per page, at most.", 10)]
 """The size of a page in a query."""
 CursorOn = Annotated[Cursor, about("Of the next page, which may be empty; left out on the last one.")]
+InKind = Annotated[EnvironmentKind, about("`live` is production, `test` staging and development.", "live")]
 
 
 class Sdk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -14,9 +14,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from svc.command.output import CommandError
-from svc.features.exports.lines import csv_line
 from svc.features.lists.command import read_csv
-from svc.kernel.values.text_files import FORMULA, SEPARATORS, CsvError, Form, read_table, written
+from svc.kernel.values.text_files import FORMULA, SEPARATORS, CsvError, Form, csv_line, read_table, written
 from svc.kernel.values.timestamps import read_timestamp
 
 VECTORS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "csv_tables.json").read_bytes())

@@ -14,7 +14,17 @@ from hypothesis import strategies as st
 
 from svc.features.labels.outcomes import outcome_of
 from svc.features.labels.regression import Counts
-from svc.features.labels.suggestion import FOLDS, Fired, Labeled, Suggestion, folds_of, scaled, suggest, table_of
+from svc.features.labels.suggestion import (
+    FOLDS,
+    Fired,
+    Labeled,
+    QualityBody,
+    Suggestion,
+    folds_of,
+    scaled,
+    suggest,
+    table_of,
+)
 from svc.identify.model import LABELS, Observation
 from svc.identify.scoring.score import default_profile, score
 from svc.world import numbers_from
@@ -105,7 +115,7 @@ def test_of_all_scales_that_find_as_much_of_the_fraud_the_most_precise_is_taken(
 def test_signals_that_fire_in_no_event_leave_the_weights_as_they_are():
     found = suggested(labeled_of([()] * 60, [()] * 70))
     assert found.weights == []
-    assert found.suggested == found.today == (None, 0)
+    assert found.suggested == found.today == QualityBody(None, 0)
 
 
 @pytest.mark.slow
@@ -124,7 +134,8 @@ def test_the_figures_of_today_are_those_of_the_scores_that_events_have():
         given = {"signals": found.triggers, "suspect_score": found.score, "suspect_level": found.level, "label": label}
         labeled.add([outcome_of(event(chance, EPOCH_MS, **given), number.to_bytes(16), 1, 1)])
         reached[label] += found.level != "low"
-    precision, recall = suggested(labeled).today
+    today = suggested(labeled).today
+    precision, recall = today.precision, today.recall
     assert precision == reached["fraud"] / reached.total()
     assert recall == reached["fraud"] / labeled.fraud
 

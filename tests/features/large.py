@@ -26,7 +26,7 @@ from svc.features.reviews.jobs import open_review
 from svc.features.rules.jobs import ruleset_in_force, save_rules
 from svc.features.rules.ruleset import Rule
 from svc.features.views.jobs import save_view
-from svc.features.views.views import View
+from svc.features.views.tables import View
 from svc.identify.identification import Submission, assess
 from svc.identify.matching import Statistics
 from svc.identify.model import RequestFacts

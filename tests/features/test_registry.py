@@ -15,7 +15,7 @@ import click
 import pytest
 
 import svc
-from svc.features.erasure.registered import erased, forgetting
+from svc.features.erasure.policies import erased, forgetting
 from svc.features.feature import HAS, Feature, Kind
 from svc.features.refusals import CATALOG
 from svc.features.registry import FEATURES

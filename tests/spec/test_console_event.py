@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from svc.features.erasure import organizations as removal
+from svc.kernel.values.ids import first_id
 from tests.spec.console import Console
 from tests.spec.responses import DRIVEN, assert_error, visit
 from tests.spec.subscriber import COMPLETED, subscribing
@@ -103,7 +104,7 @@ async def test_its_webhook_attempts_are_listed_newest_first(tmp_path: Path):
 async def test_an_event_without_a_document_is_shown_without_it(live: Live):
     console, (_, public) = Console(live), live.issue(allowed_origins=(ORIGIN,))
     request_id = await identified(live, public, report(**DRIVEN))
-    beyond = removal.before(live.clock.now_ms + 1)
+    beyond = first_id(live.clock.now_ms + 2)
     live.found.store.write_now([partial(removal.drop_documents, number=live.organization.number, beyond=beyond)])
     event = (await console.seen(f"/events/{request_id}"))["event"]
     assert (event["has_document"], event["document"]) == (False, None)

@@ -9,6 +9,7 @@ import pytest
 
 from svc.features.erasure import organizations as removal
 from svc.features.weights import routes as preview
+from svc.kernel.values.ids import first_id
 from svc.kernel.work import slices
 from tests.spec.automation import Automation
 from tests.spec.console import Console
@@ -109,7 +110,7 @@ async def test_without_documents_the_fired_signals_are_compared_and_counted(live
     console, (_, public) = Console(live), live.issue()
     await traffic(live, public)
     full = await asked(console, weights={"automation": 0})
-    beyond = removal.before(live.clock.now_ms + 1)
+    beyond = first_id(live.clock.now_ms + 2)
     live.found.store.write_now([partial(removal.drop_documents, number=live.organization.number, beyond=beyond)])
     found = await asked(console, weights={"automation": 0})
     assert (full["compared_without_document"], found["compared_without_document"]) == (0, 6)

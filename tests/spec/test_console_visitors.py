@@ -12,6 +12,7 @@ from svc.features.visitors import routes as endpoints
 from svc.identify.index.queries import Scope
 from svc.identify.indexing import jobs as indexing
 from svc.identify.queries import visitors as visitor_views
+from svc.kernel.values.ids import first_id
 from svc.kernel.values.timestamps import timestamp
 from svc.kernel.work import slices
 from tests.spec.automation import Automation
@@ -267,7 +268,7 @@ async def test_without_documents_the_timeline_shows_no_changes(live: Live):
     _, public = live.issue(environment="production")
     visitor_id = await came(live, public)
     await came(live, public)
-    beyond = removal.before(live.clock.now_ms + 1)
+    beyond = first_id(live.clock.now_ms + 2)
     live.found.store.write_now([partial(removal.drop_documents, number=live.organization.number, beyond=beyond)])
     seen = await Console(live).seen(f"/visitors/{visitor_id}")
     assert [("changes" in row, row["has_document"]) for row in seen["events"]] == [(False, False)] * 2

@@ -8,18 +8,20 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from svc.features.checks.invariants import violations
+from svc.features.inspection.visitor_rows import SubjectRows
 from svc.features.lists import jobs as transactions
 from svc.features.lists.jobs import ROWS_OF_AN_ENTRY, NewEntry
 from svc.features.lists.lists import FIRST_LISTS, MAX_AT_ONCE, MAX_ENTRIES
 from svc.features.lists.queries import AskedLists, list_names, named_list
-from svc.features.lists.tables import LIST_ENTRIES, LIST_EXPIRIES, LISTS
+from svc.features.lists.tables import LIST_ENTRIES, LIST_EXPIRIES, LISTED, LISTS
 from svc.features.retention.sweeper import sweep
 from svc.kernel.store.group import Group
+from svc.kernel.store.reading import ReadOnlyStore
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.steps import items_of_step
 from svc.kernel.tenants.queries import organization
@@ -959,3 +961,15 @@ async def test_a_list_says_how_many_entries_begin_so(live: Live):
     for query, count in (("", 3), ("?q=user-", 2), ("?q=x", 0)):
         assert (await live.client.get(path + query, headers=key)).json() == {"count": count, "is_exact": True}
     assert_error(await live.client.get(path.replace(made, "lst_x"), headers=key), 404, "not_found")
+
+
+@pytest.mark.parametrize("account", ["user-8271", "ü" * 200, "日" * 256], ids=["short", "cut", "beyond a key"])
+async def test_the_export_of_an_account_has_its_entries_however_long_its_id_is(
+    live: Live, admin: Automation, account: str
+):
+    """Keys of entries have the beginning of a long value, and a digest."""
+    await add(admin, await create(admin), account, expires_at=TOMORROW)
+    exported = SubjectRows(cast("ReadOnlyStore", live.found.store), live.organization.number, "account", account)
+    rows = {row.table.name: row.value for row in exported.of_subject()}
+    assert {LIST_ENTRIES.name, LISTED.name, LIST_EXPIRIES.name} <= rows.keys()
+    assert rows[LIST_ENTRIES.name].value == account

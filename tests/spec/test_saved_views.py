@@ -9,8 +9,7 @@ import pytest
 
 from svc.features.retention.sweeper import sweep
 from svc.features.views.jobs import save_view
-from svc.features.views.tables import SAVED_VIEWS
-from svc.features.views.views import MAX_OWN_VIEWS, MAX_SHARED_VIEWS, View
+from svc.features.views.tables import MAX_OWN_VIEWS, MAX_SHARED_VIEWS, SAVED_VIEWS, View
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.values.ids import ordered_id
 from tests.features.counting import Counting

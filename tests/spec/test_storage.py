@@ -17,6 +17,7 @@ from svc.identify.tables import DOCUMENTS, EVENTS, REPORT_FINGERPRINTS
 from svc.kernel.store.steps import EVENT_ROWS, items_of_step
 from svc.kernel.tenants.jobs import holding
 from svc.kernel.tenants.tables import HOLDINGS
+from svc.kernel.values.ids import first_id
 from tests.spec.automation import Automation
 from tests.spec.commands import Run
 from tests.spec.responses import BROWSER, assert_error, visit
@@ -155,7 +156,7 @@ async def test_documents_are_dropped_in_steps_and_the_events_stay(live: Live):
         for device in range(40)
     ]
     number, store = live.organization.number, live.found.store
-    beyond = removal.before(live.clock.now_ms)
+    beyond = first_id(live.clock.now_ms + 1)
     live.clock.advance(seconds=1)
     later = (await live.identify(key, report(99, nonce="later" * 5), headers=BROWSER)).json()
     steps = []

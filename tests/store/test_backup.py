@@ -13,7 +13,7 @@ from zlib import crc32
 import pytest
 
 from svc.features.backup import segments, snapshots
-from svc.features.backup.follower import Follower, NotResumed, Resumed, resume
+from svc.features.backup.follower import Follower, NotResumed, resume
 from svc.features.backup.restore import LossError
 from svc.features.backup.segments import (
     CorruptBackupError,
@@ -191,9 +191,9 @@ def test_a_killed_follower_continues_where_its_segments_end(world: BackedUp):
     with world.opened() as store:
         world.commit(store, 2)
         resumed = resume(store, world.folder)
-        assert isinstance(resumed, Resumed)
-        assert Follower(store, resumed.writer, lambda: world.clock.now_ms).step()
-        resumed.writer.close()  # the file alone: nothing was cut off
+        assert isinstance(resumed, SegmentWriter)
+        assert Follower(store, resumed, lambda: world.clock.now_ms).step()
+        resumed.close()  # the file alone: nothing was cut off
         (segment,) = listed(world.folder)
         segment.path.write_bytes(segment.path.read_bytes()[:-3])  # the batch is in the log still: it was never cut off
         world.commit(store, 2)
@@ -209,7 +209,7 @@ def test_a_new_timeline_begins_where_following_cannot_continue(world: BackedUp, 
         with world.opened() as store:
             resumed = resume(store, folder)
             if not isinstance(resumed, NotResumed):
-                resumed.writer.close()
+                resumed.close()
                 return "goes on"
             return resumed.because
 
@@ -549,10 +549,10 @@ def test_a_torn_end_is_omitted_and_reported(world: BackedUp, tmp_path: Path):
             follower.step()
         world.commit(store)
         resumed = resume(store, world.folder)
-        assert isinstance(resumed, Resumed)
-        ((sequence, raw),) = [batch for batch in recorded_batches(store) if batch[0] > resumed.writer.copied]
-        resumed.writer.append(sequence, raw)
-        resumed.writer.close()
+        assert isinstance(resumed, SegmentWriter)
+        ((sequence, raw),) = [batch for batch in recorded_batches(store) if batch[0] > resumed.copied]
+        resumed.append(sequence, raw)
+        resumed.close()
     (segment,) = listed(world.folder)
     whole = [record.end for record in records(segment, last=True)]
     segment.path.write_bytes(segment.path.read_bytes()[:-1])

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from svc.features.backup import copied_up_to, snapshots
-from svc.features.backup.follower import Follower, NotResumed, Resumed, resume
+from svc.features.backup.follower import Follower, NotResumed, resume
 from svc.features.backup.restore import LossError
-from svc.features.backup.segments import SegmentFile, listed
+from svc.features.backup.segments import SegmentFile, SegmentWriter, listed
 from svc.kernel.store import operations
 from svc.kernel.store.installation import NewerStoreError
 from svc.kernel.values.errors import DirectoryError
@@ -185,13 +185,13 @@ def test_what_is_cut_off_the_log_is_in_the_record_first(world: BackedUp, tmp_pat
     with world.opened() as store:
         for steps in range(1, 7):
             resumed = resume(store, world.folder)
-            assert isinstance(resumed, Resumed)
-            follower = Follower(store, resumed.writer, lambda: world.clock.now_ms)
+            assert isinstance(resumed, SegmentWriter)
+            follower = Follower(store, resumed, lambda: world.clock.now_ms)
             for _ in range(steps):
                 world.commit(store)
                 follower.step()
-                assert recorded(store)[0] <= record(world).sequence <= resumed.writer.copied
-            resumed.writer.close()  # the file alone: nothing is recorded or cut off
+                assert recorded(store)[0] <= record(world).sequence <= resumed.copied
+            resumed.close()  # the file alone: nothing is recorded or cut off
             assert world.restore(tmp_path / f"after-{steps}").loss is None
 
 

@@ -14,7 +14,7 @@ import trio
 from trio.testing import MockClock
 
 from svc.features.erasure.accounts import continue_account_erasure, erase_account
-from svc.features.erasure.organizations import before, drop_documents
+from svc.features.erasure.organizations import drop_documents
 from svc.features.erasure.visitors import continue_erasure, erase_visitor
 from svc.features.events.change_jobs import change_event
 from svc.features.labels.jobs import LabelChange, label_request
@@ -336,7 +336,7 @@ def test_imports_and_changes_of_many_rows_are_small_commits_too(tmp_path: Path, 
             )
         commits.assert_bounded()
         assert "user-7'" not in repr(shop.rows(LIST_ENTRIES))
-        while world.do(partial(drop_documents, number=number, beyond=before(later_ms))):
+        while world.do(partial(drop_documents, number=number, beyond=first_id(later_ms + 1))):
             pass
         commits.assert_bounded()
         assert shop.rows(DOCUMENTS) == []

@@ -18,7 +18,7 @@ import svc
 from svc.features.checks import invariants
 from svc.features.contracts.cleanup import Sweep
 from svc.features.erasure import policies, texts
-from svc.features.erasure.registered import erased, refuse_unerased
+from svc.features.erasure.policies import erased, refuse_unerased
 from svc.features.inspection.inspection import of_request
 from svc.features.inspection.visitor_rows import of_visitor
 from svc.features.labels.tables import OUTCOMES
@@ -150,8 +150,9 @@ def test_what_people_write_is_searched_for_an_id_that_is_erased_or_says_why_not(
 
 
 def test_what_is_erased_by_a_function_is_found_for_an_export():
-    """Decisions 7.6: by the visitor or by its event, and not by both."""
-    assert {name for name, of in erased().items() if (of.of_visitor is None) == (of.of_event is None)} == set()
+    """Decisions 7.6: by the visitor, by its id alone or by its event, and by one of these."""
+    for name, of in erased().items():
+        assert sum(find is not None for find in (of.of_visitor, of.of_subject, of.of_event)) == 1, name
 
 
 async def test_rows_of_a_visitor_in_a_new_table_are_erased_as_declared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -10,8 +10,9 @@ from typing import Any
 from uuid import UUID
 
 from svc.features.backup import snapshots
-from svc.features.backup.follower import DEFAULT_LIMIT_BYTES, Follower, Resumed, begin, resume
+from svc.features.backup.follower import DEFAULT_LIMIT_BYTES, Follower, begin, resume
 from svc.features.backup.restore import Restored, Restoring, restore
+from svc.features.backup.segments import SegmentWriter
 from svc.features.backup.snapshots import BackupSnapshot
 from svc.features.checks.verification import Verification
 from svc.features.organizations.jobs import create_organization
@@ -92,8 +93,8 @@ class BackedUp:
     def following(self, store: Store) -> Generator[Follower]:
         """A follower that goes on where its segments end; it must be able to."""
         resumed = resume(store, self.folder)
-        assert isinstance(resumed, Resumed), resumed
-        follower = Follower(store, resumed.writer, lambda: self.clock.now_ms)
+        assert isinstance(resumed, SegmentWriter), resumed
+        follower = Follower(store, resumed, lambda: self.clock.now_ms)
         yield follower
         follower.close()
 

@@ -182,7 +182,7 @@ def _new_timeline_where_needed(directory: Path, folder: Path, limit_bytes: int) 
     with opened(directory) as found:
         resumed = resume(found.store, folder)
         if not isinstance(resumed, NotResumed):
-            resumed.writer.close()
+            resumed.close()
             found.store.change_log(partial(operations.allow, limit_bytes=limit_bytes))
             return None
         world = World.real()
@@ -198,8 +198,8 @@ def _copy(directory: Path, folder: Path, *, is_new: bool) -> bool:
             if is_new:
                 raise CommandError(f"{resumed.because}; if the snapshot took too long for it, raise --limit-mib")
             return True
-        log.info("following", folder=str(folder), copied=resumed.writer.copied)
-        follower = Follower(found.store, resumed.writer, World.real().now_ms)
+        log.info("following", folder=str(folder), copied=resumed.copied)
+        follower = Follower(found.store, resumed, World.real().now_ms)
         try:
             ended = trio.run(_copy_until_signaled, follower)
             follower.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, NamedTuple, get_args
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -191,52 +191,44 @@ class SeenVisitorAnswer(_SubjectAnswer, frozen=True, kw_only=True):
     ]
 
 
-def account_body(
-    account_id: str,
-    row: VelocityRow,
-    judged: Judged,
-    found: Sequence[EventMatch],
-    now_s: int,
-    counted_since: int | None,
-) -> AccountAnswer:
-    """Return an account by its row and its newest events, of which there is one at least, newest first.
-    `counted_since`: Unix ms, while counts are being rebuilt.
-    """
-    visitors = _grouped(
-        (match for match in found if match.event.verdict.identifiable), lambda event: event.verdict.visitor_id
+class Seen(NamedTuple):
+    """An account or a visitor with its newest events."""
+
+    row: VelocityRow
+    """What it counts."""
+    judged: Judged
+    events: list[EventMatch]
+    """The newest, newest first: at least one."""
+    counted_since: int | None
+    """Unix ms, while counts of the organization are being rebuilt (decisions 11.3)."""
+
+
+def account_body(account_id: str, seen: Seen, now_s: int) -> AccountAnswer:
+    """Return an account."""
+    of_visitors = _grouped(
+        (match for match in seen.events if match.event.verdict.identifiable), lambda event: event.verdict.visitor_id
     )
     return AccountAnswer(
         account_id=account_id,
-        velocity=AccountVelocity(*windows(row.counts("account", now_s))),
+        velocity=AccountVelocity(*windows(seen.row.counts("account", now_s))),
         visitors=tuple(
             VisitorOfAccount(visitor_id=visitor_id, confidence=used[0].verdict.visitor_confidence, **_span(used))
-            for visitor_id, used in visitors
+            for visitor_id, used in of_visitors
         ),
-        counted_since=shown_since(counted_since),
-        **_common(row, judged, found),
+        **_common(seen),
     )
 
 
-def visitor_body(
-    visitor_id: str,
-    row: VelocityRow,
-    judged: Judged,
-    found: Sequence[EventMatch],
-    now_s: int,
-    counted_since: int | None,
-) -> SeenVisitorAnswer:
-    """Return a visitor by its row and its newest events, of which there is one at least, newest first.
-    `counted_since`: Unix ms, while counts are being rebuilt.
-    """
+def visitor_body(visitor_id: str, seen: Seen, now_s: int) -> SeenVisitorAnswer:
+    """Return a visitor."""
     return SeenVisitorAnswer(
         visitor_id=visitor_id,
-        velocity=VisitorVelocity(*windows(row.counts("visitor", now_s))),
+        velocity=VisitorVelocity(*windows(seen.row.counts("visitor", now_s))),
         accounts=tuple(
             AccountOfVisitor(account_id=account_id, confidence=used[0].verdict.visitor_confidence, **_span(used))
-            for account_id, used in _grouped(found, lambda event: event.account_id)
+            for account_id, used in _grouped(seen.events, lambda event: event.account_id)
         ),
-        counted_since=shown_since(counted_since),
-        **_common(row, judged, found),
+        **_common(seen),
     )
 
 
@@ -262,10 +254,11 @@ def _times(each: Sighted) -> dict[str, str]:
     return {"first_seen_at": _first_seen(each.row, last_ms), "last_seen_at": timestamp(last_ms)}
 
 
-def _common(row: VelocityRow, judged: Judged, found: Sequence[EventMatch]) -> dict[str, Any]:
+def _common(seen: Seen) -> dict[str, Any]:
     """Return the fields that the bodies of an account and of a visitor share."""
+    found, labels = seen.events, seen.judged.labels
     return {
-        "first_seen_at": _first_seen(row, found[-1].event.occurred_at_ms),
+        "first_seen_at": _first_seen(seen.row, found[-1].event.occurred_at_ms),
         "last_seen_at": timestamp(found[0].event.occurred_at_ms),
         "addresses": tuple(
             SeenAddress(ip_address=address, country_code=present(used[0].country_code), **_span(used))
@@ -275,8 +268,9 @@ def _common(row: VelocityRow, judged: Judged, found: Sequence[EventMatch]) -> di
             SeenCountry(country_code=code, **_span(used))
             for code, used in _grouped(found, lambda event: event.country_code)
         ),
-        "labels": LabelCounts(judged.labels.fraud, judged.labels.legitimate),
-        "notes_count": judged.notes_count,
+        "labels": LabelCounts(labels.fraud, labels.legitimate),
+        "notes_count": seen.judged.notes_count,
+        "counted_since": shown_since(seen.counted_since),
     }
 
 

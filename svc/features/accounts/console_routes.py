@@ -11,24 +11,23 @@ from collections.abc import Callable
 from contextlib import aclosing
 from functools import partial
 from heapq import nlargest
-from typing import Any, Final, NamedTuple, TypeVar, get_args
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeVar, get_args
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from svc.features.accounts.bodies import account_body, account_row, visitor_row
-from svc.features.accounts.console_bodies import (
-    ConsoleAccountBody,
-    ConsoleAccountsBody,
-    ConsoleAccountsQuery,
-    ConsoleVisitorsBody,
-    ConsoleVisitorsQuery,
-    LookedAtBody,
-    Order,
-    SeenAccountRow,
-    SeenVisitorRow,
+from svc.features.accounts.bodies import (
+    AccountAnswer,
+    AccountRow,
+    AccountsQuery,
+    CountedSince,
+    SeenVisitorsQuery,
+    account_body,
+    account_row,
+    visitor_row,
 )
-from svc.features.accounts.queries import NEWEST, Listed, Sighted, Sought, SubjectScan, sighted_at
+from svc.features.accounts.bodies import SeenVisitorRow as VisitorRow
+from svc.features.accounts.queries import NEWEST, Sighted, Sought, SubjectScan, sighted_at
 from svc.features.accounts.routes import (
     LEVELS_AT_ONCE,
     leveled,
@@ -38,17 +37,94 @@ from svc.features.accounts.routes import (
     seen_subject,
     subject_rows,
 )
-from svc.features.events.console_bodies import VisitorQuery
+from svc.features.events.console_bodies import InEnvironment, VisitBody, VisitorQuery
 from svc.features.lists.lists import canonical
 from svc.features.visitors.routes import EVENTS_SHOWN, visits_of
 from svc.http.callers.limits import Turn
 from svc.http.route import Call, Route, Services, console_route
-from svc.identify.events.event_row import event_row
+from svc.http.schema import CursorOn
+from svc.identify.events.event_row import EventBody, event_row
 from svc.identify.events.listing import Position
-from svc.identify.velocity.counts import ACCOUNT_ID, kind_of
+from svc.identify.model import Subject
+from svc.identify.velocity.counts import kind_of
+from svc.kernel.values.fields import Timestamp, about
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.timestamps import timestamp
 from svc.kernel.work.slices import all_in_slices, in_turns, scanned
+
+Order = Literal["last_seen", "accounts", "visitors", "addresses", "countries", "events", "score"]
+_Sort = Annotated[
+    Order,
+    about(
+        "By when they were seen, by a count in 30 days (accounts of a visitor, visitors of an account), or by the "
+        "score of the last event.",
+        "accounts",
+    ),
+]
+_Network = Annotated[str, about("Only those seen from this address or network.", "95.194.0.0/16")]
+_LastEvent = Annotated[EventBody, about("Its last event.")]
+
+
+class ConsoleAccountsQuery(AccountsQuery, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Query of the accounts of an environment."""
+
+    environment: InEnvironment = "production"
+    sort: _Sort = "last_seen"
+    network: _Network | UnsetType = UNSET
+
+
+class ConsoleVisitorsQuery(SeenVisitorsQuery, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Query of the visitors of an environment."""
+
+    environment: InEnvironment = "production"
+    sort: _Sort = "last_seen"
+    network: _Network | UnsetType = UNSET
+
+
+class LookedAtBody(msgspec.Struct, frozen=True, kw_only=True):
+    """What a sorted list is of."""
+
+    subjects: Annotated[int, about("How many fit, among which the first ones are shown.", 412)]
+    is_complete: Annotated[bool, about("Whether all events of 30 days were looked at.", False)]
+    since: Annotated[Timestamp, about("When the oldest event that was looked at came.")] | UnsetType = UNSET
+
+
+class SeenAccountRow(AccountRow, frozen=True, kw_only=True):
+    """One account of a list."""
+
+    last_event: _LastEvent
+
+
+class SeenVisitorRow(VisitorRow, frozen=True, kw_only=True):
+    """One visitor of a list."""
+
+    last_event: _LastEvent
+
+
+class ConsoleAccountsBody(msgspec.Struct, frozen=True, kw_only=True):
+    """A page of accounts."""
+
+    accounts: Annotated[tuple[SeenAccountRow, ...], about("As they are sorted.")]
+    next_cursor: CursorOn | UnsetType = UNSET
+    looked_at: Annotated[LookedAtBody, about("Of a list that is sorted by a count.")] | UnsetType = UNSET
+    counted_since: CountedSince | UnsetType = UNSET
+
+
+class ConsoleVisitorsBody(msgspec.Struct, frozen=True, kw_only=True):
+    """A page of visitors."""
+
+    visitors: Annotated[tuple[SeenVisitorRow, ...], about("As they are sorted.")]
+    next_cursor: CursorOn | UnsetType = UNSET
+    looked_at: Annotated[LookedAtBody, about("Of a list that is sorted by a count.")] | UnsetType = UNSET
+    counted_since: CountedSince | UnsetType = UNSET
+
+
+class ConsoleAccountBody(AccountAnswer, frozen=True, kw_only=True):
+    """One account, and what was done with it."""
+
+    event_count: Annotated[int, about("Its events in 30 days; 2,000 stands for 2,000 or more.", 12)]
+    events: Annotated[tuple[VisitBody, ...], about("Its newest 50 events, newest first.")]
+
 
 R = TypeVar("R", SeenAccountRow, SeenVisitorRow)
 
@@ -61,16 +137,13 @@ EVENTS_SORTED = 10_000
 assert {"accounts", "visitors", "addresses", "countries", "events", "score"} < {*get_args(Order)}
 _OTHERS: Final[dict[Order, int]] = {"accounts": 0, "visitors": 0, "addresses": 1, "countries": 2}
 """Position of what is counted among the others of a row of velocity."""
-_NOT_OF: Final[dict[Listed, Order]] = {"account": "accounts", "visitor": "visitors"}
+_NOT_OF: Final[dict[Subject, Order]] = {"account": "accounts", "visitor": "visitors"}
 
 
 async def list_accounts(services: Services, call: Call) -> ConsoleAccountsBody | Refusal:
     """`GET /console/api/seen-accounts`: accounts of an environment, the one that was seen last first or as sorted."""
     query: ConsoleAccountsQuery = call.query
-
-    def row_of(each: Sighted, now_s: int) -> SeenAccountRow:
-        return _with_last(SeenAccountRow, account_row(each, now_s), each)
-
+    row_of = partial(_with_last, SeenAccountRow, account_row)
     found = await _list(services, call, "account", query, query.min_visitors, row_of)
     return found if isinstance(found, Refusal) else ConsoleAccountsBody(accounts=found.rows, **found.others)
 
@@ -78,17 +151,14 @@ async def list_accounts(services: Services, call: Call) -> ConsoleAccountsBody |
 async def list_visitors(services: Services, call: Call) -> ConsoleVisitorsBody | Refusal:
     """`GET /console/api/seen-visitors`: visitors of an environment, the one that was seen last first or as sorted."""
     query: ConsoleVisitorsQuery = call.query
-
-    def row_of(each: Sighted, now_s: int) -> SeenVisitorRow:
-        return _with_last(SeenVisitorRow, visitor_row(each, now_s), each)
-
+    row_of = partial(_with_last, SeenVisitorRow, visitor_row)
     found = await _list(services, call, "visitor", query, query.min_accounts, row_of)
     return found if isinstance(found, Refusal) else ConsoleVisitorsBody(visitors=found.rows, **found.others)
 
 
-def _with_last(kind: type[R], row: msgspec.Struct, each: Sighted) -> R:
-    """Return a row with the last event."""
-    return kind(**msgspec.structs.asdict(row), last_event=event_row(each.last.event, each.last.request_id))
+def _with_last(kind: type[R], row_of: RowOf, each: Sighted, now_s: int) -> R:
+    row = msgspec.structs.asdict(row_of(each, now_s))
+    return kind(**row, last_event=event_row(each.last.event, each.last.request_id))
 
 
 class _Found(NamedTuple):
@@ -98,7 +168,7 @@ class _Found(NamedTuple):
 
 
 async def _list(
-    services: Services, call: Call, listed: Listed, query: Query, least: int | UnsetType, row_of: RowOf
+    services: Services, call: Call, listed: Subject, query: Query, least: int | UnsetType, row_of: RowOf
 ) -> _Found | Refusal:
     number = call.organization.number
     sought = _sought(services, query, least, listed, number, call.at_ms)
@@ -119,7 +189,7 @@ async def _list(
 
 
 def _sought(
-    services: Services, query: Query, least: int | UnsetType, listed: Listed, number: int, now_ms: int
+    services: Services, query: Query, least: int | UnsetType, listed: Subject, number: int, now_ms: int
 ) -> Sought | Refusal:
     """Return what a query asks for, or `422` (`invalid_value`)."""
     sought = read_sought(services, query, least, listed, number, kind_of(query.environment), now_ms)
@@ -186,12 +256,10 @@ async def read_account(services: Services, call: Call) -> ConsoleAccountBody | R
     """
     query: VisitorQuery = call.query
     account_id, number = call.path["account_id"], call.organization.number
-    seen = None
-    if ACCOUNT_ID.fullmatch(account_id):
-        seen = await seen_subject(services, call, kind_of(query.environment), "account", account_id)
+    seen = await seen_subject(services, call, kind_of(query.environment), "account", account_id)
     if seen is None:
         return Refusal("not_found", explanation=_NO_ACCOUNT)
-    body = account_body(account_id, seen.row, seen.judged, seen.events, call.at_ms // 1000, seen.counted_since)
+    body = account_body(account_id, seen, call.at_ms // 1000)
     return ConsoleAccountBody(
         **msgspec.structs.asdict(body),
         event_count=len(seen.events),

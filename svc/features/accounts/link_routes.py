@@ -10,29 +10,29 @@ from collections.abc import Iterator, Sequence
 from contextlib import aclosing
 from functools import partial
 from itertools import islice
-from typing import Annotated, Final, NamedTuple, cast
+from typing import Annotated, Final, Literal, NamedTuple, cast
 from uuid import UUID
 
 import msgspec
 import trio
 from msgspec import UNSET, Meta, UnsetType
 
-from svc.features.accounts import queries as subjects
-from svc.features.accounts.console_bodies import LinkBody, LinksBody, LinksQuery, NodeBody
-from svc.features.accounts.queries import Listed
+from svc.features.accounts.queries import is_subject_id
+from svc.features.accounts.routes import events_of_subject
 from svc.features.events.console_bodies import InEnvironment
 from svc.features.events.routes import find_events, find_positions
 from svc.features.lists.lists import canonical
 from svc.http.route import Call, Route, Services, console_route
 from svc.identify.events.event_row import EventBody, event_row
 from svc.identify.events.listing import EVERYTHING, MAX_TAG_LENGTH, Filters, Listing
+from svc.identify.model import Subject
 from svc.identify.queries.events import EventMatch, EventPosition, naming, read, readable_event
 from svc.identify.queries.visitors import visitors_like
 from svc.identify.records import Event
-from svc.identify.velocity.counts import ACCOUNT_ID, EnvironmentKind, kind_of
+from svc.identify.velocity.counts import ACCOUNT_ID, kind_of
 from svc.kernel.store.snapshot import Snapshot
-from svc.kernel.values.fields import AccountId, VisitorId, about
-from svc.kernel.values.ids import end_of_now, is_visitor_id
+from svc.kernel.values.fields import AccountId, Timestamp, VisitorId, about
+from svc.kernel.values.ids import end_of_now
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.values.timestamps import timestamp
 from svc.kernel.work.slices import in_slices, in_turns
@@ -56,6 +56,40 @@ EVENTS_SEARCHED: Final = 2000
 """The newest of an environment, among whose accounts one is looked for by its beginning."""
 
 
+class LinksQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Query of links. Exactly one of `visitor` and `account` is sent."""
+
+    environment: InEnvironment = "production"
+    visitor: Annotated[VisitorId, about("The visitor in the middle.")] | UnsetType = UNSET
+    account: Annotated[AccountId, Meta(max_length=256), about("The account in the middle.")] | UnsetType = UNSET
+
+
+class NodeBody(msgspec.Struct, frozen=True, kw_only=True):
+    """An account or a visitor."""
+
+    kind: Annotated[Literal["visitor", "account"], about("What it is.", "account")]
+    id: Annotated[str, about("Its id.", "user-8271")]
+    steps: Annotated[int, about("How far from the one in the middle: 0 to 4.", 1)]
+
+
+class LinkBody(msgspec.Struct, frozen=True, kw_only=True):
+    """A visitor that acted for an account."""
+
+    visitor_id: VisitorId
+    account_id: AccountId
+    events: Annotated[int, about("How often, of the events that were looked at.", 3)]
+    first_seen_at: Annotated[Timestamp, about("When first, of these.")]
+    last_seen_at: Annotated[Timestamp, about("When last.")]
+
+
+class LinksBody(msgspec.Struct, frozen=True, kw_only=True):
+    """Accounts and visitors that are connected with one of them."""
+
+    nodes: Annotated[tuple[NodeBody, ...], about("The one in the middle first, then by steps.")]
+    links: Annotated[tuple[LinkBody, ...], about("Those of the first step first, the latest first.")]
+    is_complete: Annotated[bool, about("`false` where there are more than are shown.", True)]
+
+
 class _Pair(NamedTuple):
     visitor_id: str
     account_id: str
@@ -64,12 +98,12 @@ class _Pair(NamedTuple):
 class _Links:
     """The links found so far."""
 
-    def __init__(self, kind: Listed, subject_id: str) -> None:
-        self.steps: dict[tuple[Listed, str], int] = {(kind, subject_id): 0}
+    def __init__(self, kind: Subject, subject_id: str) -> None:
+        self.steps: dict[tuple[Subject, str], int] = {(kind, subject_id): 0}
         self.times: dict[_Pair, list[int]] = {}
         self.is_complete = True
 
-    def note(self, of: Listed, events: Sequence[EventMatch], steps: int) -> None:
+    def note(self, of: Subject, events: Sequence[EventMatch], steps: int) -> None:
         """Add links of an account or a visitor to those that its events name, which are `steps` away."""
         found: dict[_Pair, list[int]] = {}
         for _, event in events:
@@ -77,7 +111,7 @@ class _Links:
             if pair is not None:
                 found.setdefault(pair, []).append(event.occurred_at_ms)
         for pair, times in found.items():
-            other: tuple[Listed, str]
+            other: tuple[Subject, str]
             other = ("visitor", pair.visitor_id) if of == "account" else ("account", pair.account_id)
             if other not in self.steps and len(self.steps) >= MAX_NODES:
                 self.is_complete = False
@@ -103,13 +137,13 @@ async def read_links(services: Services, call: Call) -> LinksBody | Refusal:
     query: LinksQuery = call.query
     if (query.visitor is UNSET) == (query.account is UNSET):
         return invalid("visitor", "required" if query.visitor is UNSET else "invalid_value", "query")
-    listed: Listed = "account" if query.visitor is UNSET else "visitor"
+    listed: Subject = "account" if query.visitor is UNSET else "visitor"
     subject_id = cast("str", query.account if query.visitor is UNSET else query.visitor)
-    if not (ACCOUNT_ID.fullmatch(subject_id) if listed == "account" else is_visitor_id(subject_id)):
+    if not is_subject_id(listed, subject_id):
         return invalid(listed, "invalid_value", "query")
-    read = partial(_events_of, services, call, kind_of(query.environment))
+    read = partial(events_of_subject, services, call, kind_of(query.environment))
     found = _Links(listed, subject_id)
-    looked_at, waiting = 0, deque[tuple[Listed, str]]([(listed, subject_id)])
+    looked_at, waiting = 0, deque[tuple[Subject, str]]([(listed, subject_id)])
     while waiting:
         kind, each = waiting.popleft()
         steps = found.steps[kind, each] + 1
@@ -138,16 +172,6 @@ async def read_links(services: Services, call: Call) -> LinksBody | Refusal:
         ),
         is_complete=found.is_complete,
     )
-
-
-async def _events_of(
-    services: Services, call: Call, kind: EnvironmentKind, listed: Listed, subject_id: str, *, limit: int
-) -> list[EventMatch]:
-    """Return the newest events of an account or a visitor in all environments of a kind, newest first."""
-    number, now_ms = call.organization.number, call.at_ms
-    filters = subjects.filters_of(listed, subject_id)
-    listing = Listing(now_ms - services.event_retention_ms, end_of_now(now_ms), filters, limit=limit)
-    return (await find_events(services, call.turn, number, subjects.environments_of(kind), listing))[0]
 
 
 class SearchQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -185,12 +209,15 @@ async def search(services: Services, call: Call) -> SearchBody:
     visitors: list[str] = []
     if len(text) >= LEAST_LENGTH and text.isascii() and text.isalnum():
         visitors = await services.store.query(partial(visitors_like, number=number, beginning=text, limit=MAX_FOUND))
+    filters = Filters(tag=query.q.strip())
+    listing = Listing(call.at_ms - services.event_retention_ms, end_of_now(call.at_ms), filters, limit=1)
+    tagged, _ = await find_events(services, call.turn, number, [query.environment], listing)
     network = canonical("address", text)
     return SearchBody(
         event=event,
         visitors=tuple(visitors),
         accounts=tuple(await _accounts(services, call, number, query, text)),
-        tag=await _has_tag(services, call, number, query),
+        tag=bool(tagged),
         network=UNSET if network is None else network,
     )
 
@@ -208,7 +235,7 @@ async def _accounts(services: Services, call: Call, number: int, query: SearchQu
     if not ACCOUNT_ID.fullmatch(text):
         return []
     kind = kind_of(query.environment)
-    exact = await _events_of(services, call, kind, "account", text, limit=1)
+    exact = await events_of_subject(services, call, kind, "account", text, limit=1)
     found = {text: None} if exact else {}
     if len(text) < LEAST_LENGTH:
         return list(found)
@@ -232,12 +259,6 @@ def _account_ids(snapshot: Snapshot, places: Sequence[EventPosition], text: str)
     for place in places:
         account_id = named.get(place.request_id)
         yield account_id if account_id is not None and account_id.startswith(text) else None
-
-
-async def _has_tag(services: Services, call: Call, number: int, query: SearchQuery) -> bool:
-    filters = Filters(tag=query.q.strip())
-    listing = Listing(call.at_ms - services.event_retention_ms, end_of_now(call.at_ms), filters, limit=1)
-    return bool((await find_events(services, call.turn, number, [query.environment], listing))[0])
 
 
 ROUTES: tuple[Route, ...] = (

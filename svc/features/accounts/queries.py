@@ -10,33 +10,41 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
-from svc.identify.events.listing import EVERYTHING, LEVELS, Filters, Position
+from svc.identify.events.listing import EVERYTHING, LEVELS, Filters, Position, filters_of
 from svc.identify.index.digests import HAS_ACCOUNT, digest_of, wanted
 from svc.identify.index.looks import Looks
 from svc.identify.index.queries import LAST, Scope, Search
 from svc.identify.index.tally_queries import read_part
-from svc.identify.model import Level
-from svc.identify.queries import events
+from svc.identify.model import Level, Subject
 from svc.identify.queries.events import (
     EventMatch,
     EventPosition,
     event_if_readable,
+    events_matching,
+    naming,
     newest,
+    read_one,
 )
 from svc.identify.queries.velocity import shown_row
 from svc.identify.records import Event
 from svc.identify.tables import ERASURES, VISITOR_IDS
-from svc.identify.velocity.counts import EnvironmentKind, VelocityRow, account_digest, country_digest, folded, kind_of
+from svc.identify.velocity.counts import (
+    ACCOUNT_ID,
+    EnvironmentKind,
+    VelocityRow,
+    account_digest,
+    country_digest,
+    folded,
+    kind_of,
+)
 from svc.kernel.net.addresses import is_within
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.fields import ENVIRONMENTS, Environment
-from svc.kernel.values.ids import DAY_MS
+from svc.kernel.values.ids import DAY_MS, is_visitor_id
 
-Listed = Literal["account", "visitor"]
-"""What is listed by when it was last seen."""
 NEWEST = Position(*LAST)
 """Where the first page begins."""
 MAX_OF_A_DAY = 100
@@ -52,7 +60,7 @@ it may be listed twice.
 class Sought(NamedTuple):
     """The accounts or visitors of an organization that a list is to have."""
 
-    listed: Listed
+    listed: Subject
     number: int
     """Of the organization."""
     kind: EnvironmentKind
@@ -110,23 +118,18 @@ def environments_of(kind: EnvironmentKind) -> list[Environment]:
     return [name for name in ENVIRONMENTS if kind_of(name) == kind]
 
 
-def filters_of(listed: Listed, subject_id: str) -> Filters:
-    """Return the filters that find the events of an account or a visitor."""
-    return Filters(account_id=subject_id) if listed == "account" else Filters(visitor_id=subject_id)
+def is_subject_id(listed: Subject, text: str) -> bool:
+    """Return whether a text has the form of an id of an account or of a visitor."""
+    return ACCOUNT_ID.fullmatch(text) is not None if listed == "account" else is_visitor_id(text)
 
 
-def has_events(snapshot: Snapshot, number: int, listed: Listed, subject_id: str) -> bool:
-    """Return whether an account or a visitor of the organization has any event, in any environment."""
-    filters = filters_of(listed, subject_id)
-    found = (
-        place
-        for environment in range(len(ENVIRONMENTS))
-        for place in Search(snapshot, Scope(number, environment), wanted(filters))
-    )
-    return any(_found(snapshot, number, place, filters) is not None for place in found)
+def has_events(snapshot: Snapshot, number: int, listed: Subject, subject_id: str) -> bool:
+    """Return whether an account or a visitor of the organization has any readable event, in any environment."""
+    found = events_matching(snapshot, number, filters_of(listed, subject_id))
+    return any(event is not None for _, event in found)
 
 
-def number_of(snapshot: Snapshot, number: int, listed: Listed, subject_id: str) -> int | None:
+def number_of(snapshot: Snapshot, number: int, listed: Subject, subject_id: str) -> int | None:
     """Return the id under which velocity rows know an account or a visitor of the organization; `None` for a visitor
     that is not identifiable or is being erased.
     """
@@ -159,12 +162,12 @@ class SubjectScan:
 
         def look(beyond: Position, limit: int) -> tuple[list[tuple[EventPosition, bool]], Position | None]:
             places, resume = newest(snapshot, sought.scopes, self._asked, oldest, beyond, limit)
-            named = set(events.naming(snapshot, places, sought.prefix))
+            named = set(naming(snapshot, places, sought.prefix))
             return [(place, place in named) for place in places], None if resume is None else resume.after
 
         # One by one: the caller may stop at any of them, and begin again there.
         for position, found in self._looks.scan(look, beyond, count, lambda: snapshot.is_missing):
-            match = events.read_one(snapshot, found[0], EVERYTHING) if found is not None and found[1] else None
+            match = read_one(snapshot, found[0], EVERYTHING) if found is not None and found[1] else None
             yield position, None if match is None else self._shown(snapshot, match, position)
 
     def _shown(self, snapshot: Snapshot, match: EventMatch, here: Position) -> Sighted | None:
@@ -288,7 +291,7 @@ def _highest_of(snapshot: Snapshot, number: int, filters: Filters, places: Seque
 
 def _found(snapshot: Snapshot, number: int, place: Position, filters: Filters) -> Event | None:
     """Return the event; `None` where it is unreadable, or matches by its digests alone."""
-    event = events.event_if_readable(snapshot, number, place.request_id)
+    event = event_if_readable(snapshot, number, place.request_id)
     return event if event is not None and filters.matches(event) else None
 
 

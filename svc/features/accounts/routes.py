@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -22,6 +22,7 @@ from svc.features.accounts.bodies import (
     AccountAnswer,
     AccountsAnswer,
     AccountsQuery,
+    Seen,
     SeenVisitorAnswer,
     SeenVisitorsAnswer,
     SeenVisitorsQuery,
@@ -32,21 +33,21 @@ from svc.features.accounts.bodies import (
     visitor_body,
     visitor_row,
 )
-from svc.features.accounts.queries import NEWEST, Listed, Sighted, Sought, SubjectScan
+from svc.features.accounts.queries import NEWEST, Sighted, Sought, SubjectScan
 from svc.features.events.routes import find_events
-from svc.features.reviews.queries import Judged, judged
+from svc.features.reviews.queries import judged
 from svc.http.callers.limits import Turn
 from svc.http.change import caller_of
 from svc.http.listing import DEFAULT_LIMIT, Page, encoded_row, read_behind
 from svc.http.route import Call, Route, Services
-from svc.identify.events.listing import FILTERS, Listing, Position
-from svc.identify.model import Level
+from svc.identify.events.listing import FILTERS, Listing, Position, filters_of
+from svc.identify.model import Level, Subject
 from svc.identify.queries.events import EventMatch
 from svc.identify.queries.velocity import counted_since, event_subjects, shown_row
-from svc.identify.velocity.counts import ACCOUNT_ID, EMPTY, EnvironmentKind, VelocityRow, kind_of
+from svc.identify.velocity.counts import EMPTY, EnvironmentKind, VelocityRow, kind_of
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.encodings import Cursors, List, bound_to
-from svc.kernel.values.ids import end_of_now, is_visitor_id
+from svc.kernel.values.ids import end_of_now
 from svc.kernel.values.refusals import Refusal, invalid
 from svc.kernel.work.slices import Slice, all_in_slices
 
@@ -63,20 +64,8 @@ LEVELS_AT_ONCE = 128
 
 _POSITION = struct.Struct(">Q16s")
 """Of the last event of a page."""
-LISTS: dict[Listed, List] = {"account": "seen_accounts", "visitor": "seen_visitors"}
+LISTS: dict[Subject, List] = {"account": "seen_accounts", "visitor": "seen_visitors"}
 """The lists that cursors are of."""
-
-
-class Seen(NamedTuple):
-    """An account or a visitor with its newest events."""
-
-    row: VelocityRow
-    """What it counts."""
-    judged: Judged
-    events: list[EventMatch]
-    """The newest, newest first: at least one."""
-    counted_since: int | None
-    """Unix ms, while counts of the organization are being rebuilt (decisions 11.3)."""
 
 
 async def get_account(services: Services, call: Call) -> AccountAnswer | Refusal:
@@ -84,10 +73,8 @@ async def get_account(services: Services, call: Call) -> AccountAnswer | Refusal
     where the environments have no event of it.
     """
     account_id = call.path["account_id"]
-    seen = await _seen(services, call, "account", account_id) if ACCOUNT_ID.fullmatch(account_id) else None
-    if seen is None:
-        return Refusal("not_found")
-    return account_body(account_id, seen.row, seen.judged, seen.events, call.at_ms // 1000, seen.counted_since)
+    seen = await seen_subject(services, call, _kind(call), "account", account_id)
+    return Refusal("not_found") if seen is None else account_body(account_id, seen, call.at_ms // 1000)
 
 
 async def get_visitor(services: Services, call: Call) -> SeenVisitorAnswer | Refusal:
@@ -95,28 +82,36 @@ async def get_visitor(services: Services, call: Call) -> SeenVisitorAnswer | Ref
     where the environments have no event of it.
     """
     visitor_id = call.path["visitor_id"]
-    seen = await _seen(services, call, "visitor", visitor_id) if is_visitor_id(visitor_id) else None
-    if seen is None:
-        return Refusal("not_found")
-    return visitor_body(visitor_id, seen.row, seen.judged, seen.events, call.at_ms // 1000, seen.counted_since)
+    seen = await seen_subject(services, call, _kind(call), "visitor", visitor_id)
+    return Refusal("not_found") if seen is None else visitor_body(visitor_id, seen, call.at_ms // 1000)
 
 
-async def _seen(services: Services, call: Call, listed: Listed, subject_id: str) -> Seen | None:
-    """Return a subject in the caller's kind of environment; `None` where it is not known there."""
-    caller = caller_of(call)
-    assert caller.key.environment is not None, "only management keys have none"
-    kind = kind_of(caller.key.environment)
-    return await seen_subject(services, call, kind, listed, subject_id)
+def _kind(call: Call) -> EnvironmentKind:
+    environment = caller_of(call).key.environment
+    assert environment is not None, "only management keys have none"
+    return kind_of(environment)
+
+
+async def events_of_subject(
+    services: Services, call: Call, kind: EnvironmentKind, listed: Subject, subject_id: str, *, limit: int
+) -> list[EventMatch]:
+    """Return the newest events of an account or a visitor in all environments of a kind, newest first."""
+    number, now_ms = call.organization.number, call.at_ms
+    filters = filters_of(listed, subject_id)
+    listing = Listing(now_ms - services.event_retention_ms, end_of_now(now_ms), filters, limit=limit)
+    return (await find_events(services, call.turn, number, subjects.environments_of(kind), listing))[0]
 
 
 async def seen_subject(
-    services: Services, call: Call, kind: EnvironmentKind, listed: Listed, subject_id: str
+    services: Services, call: Call, kind: EnvironmentKind, listed: Subject, subject_id: str
 ) -> Seen | None:
-    """Return an account or a visitor of the caller's organization with its newest events; `None` if there is none."""
+    """Return an account or a visitor of the caller's organization with its newest events; `None` if there is none.
+    `subject_id` may be any text.
+    """
+    if not subjects.is_subject_id(listed, subject_id):
+        return None
     number, now_ms = call.organization.number, call.at_ms
-    filters = subjects.filters_of(listed, subject_id)
-    listing = Listing(now_ms - services.event_retention_ms, end_of_now(now_ms), filters, limit=EVENTS_LOOKED_AT)
-    found, _ = await find_events(services, call.turn, number, subjects.environments_of(kind), listing)
+    found = await events_of_subject(services, call, kind, listed, subject_id, limit=EVENTS_LOOKED_AT)
     if not found:
         return None
 
@@ -158,17 +153,15 @@ async def list_visitors(services: Services, call: Call) -> SeenVisitorsAnswer | 
 async def _page(
     services: Services,
     call: Call,
-    listed: Listed,
+    listed: Subject,
     query: AccountsQuery | SeenVisitorsQuery,
     least: int | UnsetType,
     row_of: Callable[[Sighted, int], msgspec.Struct],
     answer: Callable[[tuple[Any, ...], str | UnsetType, str | UnsetType], A],
 ) -> A | Refusal:
     """Return a page of a list, or `422 validation_error` for an invalid filter or cursor."""
-    caller = caller_of(call)
-    assert caller.key.environment is not None, "only management keys have none"
-    number, kind = caller.organization.number, kind_of(caller.key.environment)
-    sought = read_sought(services, query, least, listed, number, kind, call.at_ms)
+    number = call.organization.number
+    sought = read_sought(services, query, least, listed, number, _kind(call), call.at_ms)
     if isinstance(sought, Refusal):
         return sought
     since = await read_counted_since(services, number)
@@ -187,7 +180,7 @@ def read_sought(
     services: Services,
     query: SubjectsQuery,
     least: int | UnsetType,
-    listed: Listed,
+    listed: Subject,
     number: int,
     kind: EnvironmentKind,
     now_ms: int,

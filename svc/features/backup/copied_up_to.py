@@ -16,7 +16,6 @@ from typing import NamedTuple
 import msgspec
 
 from svc.kernel.store import operations
-from svc.kernel.store.files import durable_files
 from svc.kernel.store.files import durable_files as files
 from svc.kernel.store.installation import NewerStoreError
 from svc.kernel.store.schema.operation_log import Following
@@ -73,7 +72,7 @@ class Loss(NamedTuple):
 def write(folder: Path, copied: CopiedUpTo) -> None:
     """Replace the record of a timeline; durable on return. Raises `OSError`."""
     content = msgspec.json.format(msgspec.json.encode(copied)) + b"\n"
-    durable_files.replace(folder / f"copied-{copied.timeline}.json", content)
+    files.replace(folder / f"copied-{copied.timeline}.json", content)
 
 
 def listed(folder: Path) -> list[CopiedUpTo]:

@@ -33,20 +33,14 @@ POLLS_UNCUT = 4
 """The log is cut off after this number of batches, bytes, or polls: each cut is a commit of the store."""
 
 
-class Resumed(NamedTuple):
-    """The folder can be continued: `writer` appends after its last batch."""
-
-    writer: segments.SegmentWriter
-
-
 class NotResumed(NamedTuple):
     """The folder cannot be continued, `because` of this: a new timeline must begin with a snapshot."""
 
     because: str
 
 
-def resume(store: Store, folder: Path) -> Resumed | NotResumed:
-    """Resume in a folder if the store's log still has the batch after its last segment; otherwise return why not. The
+def resume(store: Store, folder: Path) -> segments.SegmentWriter | NotResumed:
+    """Return what appends to a folder if the store's log still has the batch after its last segment, else why not. The
     last copied batch is compared, so that the log of another store is never mistaken for this one's. Raises
     `DirectoryError`.
     """
@@ -69,7 +63,7 @@ def resume(store: Store, folder: Path) -> Resumed | NotResumed:
     if not fits:
         writer.close()
         return NotResumed(f"the segments in {folder} end at batch {writer.copied}, where the log does not go on")
-    return Resumed(writer)
+    return writer
 
 
 def _continues(snapshot: Snapshot, copied: int, raw: bytes | None) -> bool:

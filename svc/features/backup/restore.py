@@ -24,7 +24,6 @@ from svc.kernel.access.jobs import end_all
 from svc.kernel.store import operations
 from svc.kernel.store.directory import pepper_mark
 from svc.kernel.store.engine import Writer
-from svc.kernel.store.files import durable_files
 from svc.kernel.store.files import durable_files as files
 from svc.kernel.store.group import write_changes
 from svc.kernel.store.installation import NewerStoreError
@@ -139,9 +138,9 @@ def restore(
             _verify(partial, restoring.verification, steps)
             restored = replace(restored, pepper=_pepper(chosen, partial, restoring.pepper_file))
             for path in (partial / "store" / "data.mdb", partial / "store", partial):
-                durable_files.sync(path)
+                files.sync(path)
             partial.rename(directory)
-            durable_files.sync(directory.parent)
+            files.sync(directory.parent)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return restored
@@ -334,7 +333,7 @@ def _verify(partial: Path, how: Verification, steps: Steps) -> None:
 def _pepper(chosen: BackupSnapshot, partial: Path, pepper_file: Path | None) -> str:
     saved = chosen.path / "pepper"
     if saved.exists():
-        durable_files.write(partial / "pepper", saved.read_bytes())
+        files.write(partial / "pepper", saved.read_bytes())
     used = partial / "pepper" if pepper_file is None else pepper_file
     if not used.exists() or pepper_mark(used.read_bytes()) != chosen.manifest.store:
         return "missing"

@@ -19,7 +19,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from svc.kernel.store.files import durable_files
 from svc.kernel.store.files import durable_files as files
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.operation_log import TIMELINE_BYTES, Batch, batch_time_ms, unpack_batch
@@ -194,7 +193,7 @@ class SegmentWriter:
             files.write_all(self._descriptor, _HEAD.pack(MAGIC, self.timeline, sequence))
             self._bytes = _HEAD.size
             self._began_at_ms = at_ms
-            durable_files.sync(self.folder)
+            files.sync(self.folder)
         return self._descriptor
 
 
@@ -210,7 +209,7 @@ def resume(folder: Path, timeline: bytes) -> tuple[SegmentWriter, bytes | None]:
     for record in records(segment, last=True):
         if isinstance(record, Torn):
             os.truncate(segment.path, record.end)
-            durable_files.sync(segment.path)
+            files.sync(segment.path)
         else:
             first, last = first or record, record
     if first is None or last is None:  # nothing whole in it: its place is taken by the next

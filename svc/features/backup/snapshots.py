@@ -19,7 +19,6 @@ import msgspec
 from svc.features.backup import copied_up_to, segments
 from svc.features.checks.verification import Verification, faults
 from svc.kernel.store import operations
-from svc.kernel.store.files import durable_files
 from svc.kernel.store.files import durable_files as files
 from svc.kernel.store.installation import NewerStoreError
 from svc.kernel.store.reading import read_only
@@ -117,7 +116,7 @@ def _take(data: Path, folder: Path, partial: Path, taking: Taking, steps: Steps)
     manifest = _verified(file, taken_at_ms, digest, taking, steps)
     refuse_other_store(folder, manifest)
     if taking.pepper is not None:
-        durable_files.write(partial / "pepper", taking.pepper.read_bytes())
+        files.write(partial / "pepper", taking.pepper.read_bytes())
     folder_path = folder / _name(taken_at_ms)
     if folder_path.exists():
         raise DirectoryError(f"{folder_path} is there already")
@@ -134,7 +133,7 @@ def copied(copy: Callable[[Path, Callable[[], int]], int], folder: Path, now_ms:
     taken_at_ms = copy(folder, now_ms)
     file = folder / "data.mdb"
     file.chmod(0o600)
-    durable_files.sync(file)
+    files.sync(file)
     return file, taken_at_ms
 
 
@@ -142,9 +141,9 @@ def keep(partial: Path, folder_path: Path, manifest: Manifest) -> None:
     """Give a folder with a copy its manifest and then its name, `folder_path` beside it; all of it is durable on
     return. Raises `OSError`.
     """
-    durable_files.write(partial / "manifest.json", msgspec.json.format(msgspec.json.encode(manifest)) + b"\n")
-    durable_files.sync(partial)
-    durable_files.rename(partial, folder_path)
+    files.write(partial / "manifest.json", msgspec.json.format(msgspec.json.encode(manifest)) + b"\n")
+    files.sync(partial)
+    files.rename(partial, folder_path)
 
 
 def _verified(file: Path, taken_at_ms: int, digest: str, taking: Taking, steps: Steps) -> Manifest:

@@ -31,7 +31,7 @@ class Owner(NamedTuple):
 
 class Erased(NamedTuple):
     """The tables in which a function erases what is a visitor's (`ErasedBy`), and what finds the same rows for an
-    export: by its number and id, or by an event of it. One of the two is given, unless the rows are of accounts alone.
+    export: by its id, by its number and id, or by an event of it. One of these is given.
     """
 
     tables: tuple[Table[Any], ...]
@@ -39,6 +39,10 @@ class Erased(NamedTuple):
     """Of a snapshot, the organization's number, the visitor's number and its id."""
     of_event: Callable[[Snapshot, int, bytes, Event], Keys] | None = None
     """Of a snapshot, the organization's number, the request id and the event."""
+    of_subject: Callable[[Snapshot, int, Subject, str], Keys] | None = None
+    """What finds those of a visitor or of an account: of a snapshot, the organization's number, and the subject with
+    its id.
+    """
     of_account: Callable[[Snapshot, int, str], Keys] | None = None
     """What finds those of an account: of a snapshot, the organization's number and the id of the account."""
     own: Callable[[Owner, tuple[Any, ...], Any], Any] | None = None

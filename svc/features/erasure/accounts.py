@@ -11,7 +11,6 @@ its digest until that row is gone, too; it leads to nobody.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 from uuid import UUID
@@ -19,21 +18,16 @@ from uuid import UUID
 import msgspec
 
 from svc.features.contracts.erased import Keys
-from svc.features.erasure.policies import purge_subject, rows_by_subject
-from svc.features.erasure.registered import forgetting
+from svc.features.erasure.policies import forgetting, purge_subject, rows_by_subject
 from svc.features.erasure.texts import begin_texts, continue_texts
 from svc.identify.events.listing import Filters
-from svc.identify.index.digests import wanted
-from svc.identify.index.queries import Scope, Search
-from svc.identify.queries.events import event_if_readable, rewrite_event
+from svc.identify.queries.events import events_matching, rewrite_event
 from svc.identify.queries.velocity import event_subjects, is_counted
 from svc.identify.recording.velocity import forget_account
-from svc.identify.records import Event
 from svc.identify.tables import ACCOUNT_ERASURES, ACCOUNTS, EVENTS, VISITOR_IDS
 from svc.identify.velocity.counts import ACCOUNT_ID, KINDS, account_digest
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.steps import EVENT_ROWS, items_of_step
-from svc.kernel.values.fields import ENVIRONMENTS
 from svc.kernel.values.refusals import Refusal
 
 LEAVING_ROWS: Final = 2 * EVENT_ROWS
@@ -49,7 +43,7 @@ def erase_account(transaction: Transaction, number: int, account_id: str, now_ms
     digest = account_digest(number, account_id)
     if transaction.get(ACCOUNT_ERASURES, number, digest) is None:
         is_known = (
-            any(events_of_account(transaction, number, account_id))
+            any(events_matching(transaction, number, Filters(account_id=account_id)))
             or any(account_records(transaction, number, account_id))
             or any(of.is_known(transaction, number, "account", account_id) for of in forgetting())
             or any(rows_by_subject(transaction, number, "account", account_id))
@@ -70,7 +64,8 @@ def continue_account_erasure(transaction: Transaction, number: int, digest: int,
         return continue_texts(transaction, number, "account", digest)
     account_id = raw.decode()
     most = items_of_step(LEAVING_ROWS)
-    readable = (each for each, event in events_of_account(transaction, number, account_id) if event is not None)
+    of_account = events_matching(transaction, number, Filters(account_id=account_id))
+    readable = (request_id for request_id, event in of_account if event is not None)
     found = list(islice(readable, most + 1))
     for request_id in found[:most]:
         _leave_event(transaction, number, request_id, now_ms)
@@ -111,15 +106,3 @@ def _leave_event(transaction: Transaction, number: int, request_id: bytes, now_m
     rewrite_event(transaction, number, UUID(bytes=request_id), event, left, now_ms)
     for of in forgetting():
         of.account_of_event(transaction, number, UUID(bytes=request_id))
-
-
-def events_of_account(snapshot: Snapshot, number: int, account_id: str) -> Iterator[tuple[bytes, Event | None]]:
-    """Yield (request id, 16 bytes, and event) of the events of an account, in all environments; `None` for a corrupt
-    one.
-    """
-    filters = Filters(account_id=account_id)
-    for environment in range(len(ENVIRONMENTS)):
-        for _, request_id in Search(snapshot, Scope(number, environment), wanted(filters)):
-            event = event_if_readable(snapshot, number, request_id)
-            if event is None or filters.matches(event):
-                yield request_id, event

@@ -28,7 +28,6 @@ from svc.kernel.store.steps import EVENT_ROWS, items_of_step
 from svc.kernel.tenants.jobs import release
 from svc.kernel.tenants.queries import is_removed, organization
 from svc.kernel.tenants.tables import ORGANIZATIONS
-from svc.kernel.values.ids import first_id
 
 REMOVED: tuple[Table[Any], ...] = tuple(table for table in TABLES if table.by_organization and not table.stays)
 """What goes with a removed organization. Its keys and the addresses of its members, which are not
@@ -52,11 +51,6 @@ def drop_documents(transaction: Transaction, number: int, beyond: bytes) -> int:
         for table in (DOCUMENTS, DEFERRED_REPORTS):
             transaction.delete(table, number, request_id)
     return len(found)
-
-
-def before(at_ms: int) -> bytes:
-    """Return the smallest request id after this millisecond: ids of events that arrived by then are below it."""
-    return first_id(at_ms + 1)
 
 
 def remove_organization(transaction: Transaction, number: int, now_ms: int) -> bool:

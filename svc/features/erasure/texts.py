@@ -29,20 +29,17 @@ from svc.features.reviews.reviews import Note, Review
 from svc.features.reviews.tables import NOTES, REVIEWS
 from svc.features.rules.ruleset import Proposal, Rule
 from svc.features.rules.tables import RULE_PROPOSALS, RULESET_HISTORY, RULESETS
-from svc.features.views.tables import SAVED_VIEWS
-from svc.features.views.views import View
+from svc.features.views.tables import SAVED_VIEWS, View
 from svc.features.webhooks.tables import ENDPOINTS
-from svc.identify.index.digests import digest_of
-from svc.identify.index.queries import Scope, Search
+from svc.identify.events.listing import filters_of
 from svc.identify.model import SUBJECTS, Subject
-from svc.identify.queries.events import event_if_readable
+from svc.identify.queries.events import events_matching
 from svc.identify.records import TextErasure
 from svc.identify.velocity.counts import KINDS
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.table import Table
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.steps import STEP_LOOKS, STEP_ROWS
-from svc.kernel.values.fields import ENVIRONMENTS
 
 MASK: Final = "[erased]"
 UNREADABLE_NAMED: Final = 100
@@ -112,15 +109,12 @@ def unreadable_events(snapshot: Snapshot, number: int, subject: Subject, subject
     """Return what is wrong with events that erasure has left to `svc store quarantine` (decisions 17.5): corrupt ones
     that the index has for a visitor or an account, or may have. The first `UNREADABLE_NAMED` of them.
     """
-    return list(islice(_unreadable(snapshot, number, subject, subject_id), UNREADABLE_NAMED))
-
-
-def _unreadable(snapshot: Snapshot, number: int, subject: Subject, subject_id: str) -> Iterator[CorruptionError]:
-    digest = digest_of("visitor" if subject == "visitor" else "account_id", subject_id)
-    for environment in range(len(ENVIRONMENTS)):
-        for _, raw_id in Search(snapshot, Scope(number, environment), (digest,)):
-            if event_if_readable(snapshot, number, raw_id) is None:
-                yield CorruptionError(f"event {UUID(bytes=raw_id)}, which cannot be read: `svc store quarantine`")
+    found = events_matching(snapshot, number, filters_of(subject, subject_id))
+    unreadable = (UUID(bytes=request_id) for request_id, event in found if event is None)
+    return [
+        CorruptionError(f"event {request_id}, which cannot be read: `svc store quarantine`")
+        for request_id in islice(unreadable, UNREADABLE_NAMED)
+    ]
 
 
 def remaining(snapshot: Snapshot, number: int, subject_id: str) -> list[str]:

@@ -24,21 +24,20 @@ from uuid import UUID
 
 import msgspec
 
-from svc.features.erasure.policies import purge, purge_subject
-from svc.features.erasure.registered import forgetting
+from svc.features.erasure.policies import forgetting, purge, purge_subject
 from svc.features.erasure.tables import ERASED_EVENTS
 from svc.features.erasure.texts import begin_texts, continue_texts
 from svc.features.labels.jobs import archive
 from svc.features.reviews.queries import subject_digest
 from svc.features.webhooks.tables import ENDPOINTS
 from svc.identify.events.archive import inflate
+from svc.identify.events.listing import Filters
 from svc.identify.history.evidence import REPLAY_MEMORY_S, replay_key
-from svc.identify.index.digests import digest_of
-from svc.identify.index.queries import Scope, Search, scope_of, unindex
+from svc.identify.index.queries import scope_of, unindex
 from svc.identify.matching import Visitor
 from svc.identify.matching.blocks import Block, BlockKey, attribute_keys, exact_key, network_key, token_key
 from svc.identify.queries.event_changes import note_changes
-from svc.identify.queries.events import event_if_readable, feed_time_ms
+from svc.identify.queries.events import events_matching, feed_time_ms
 from svc.identify.queries.hours import uncount
 from svc.identify.queries.velocity import event_subjects, is_counted
 from svc.identify.recording.proofs import has_keys, purge_attested_keys, purge_browser_keys
@@ -123,8 +122,11 @@ def continue_erasure(transaction: Transaction, number: int, raw_id: bytes, now_m
 def _erase_events(
     transaction: Transaction, number: int, raw_id: bytes, visitor_number: int, now_ms: int, most: int
 ) -> int:
-    """Erase up to `most` events of a visitor; return how many were found, one more at most."""
-    found = list(islice(_readable_events(transaction, number, raw_id), most + 1))
+    """Erase up to `most` events of a visitor; return how many were found, one more at most. Corrupt ones stay for
+    `svc store quarantine` (`texts.unreadable_events`).
+    """
+    of_visitor = events_matching(transaction, number, Filters(visitor_id=raw_id.decode()))
+    found = list(islice(((each, event) for each, event in of_visitor if event is not None), most + 1))
     gone = found[:most]
     archive(transaction, number, gone)
     for request_id, event in gone:
@@ -190,14 +192,6 @@ def remove_from_block(transaction: Transaction, number: int, block_key: BlockKey
         transaction.delete(BLOCKS, number, block_key)
 
 
-def _readable_events(snapshot: Snapshot, number: int, raw_id: bytes) -> Iterator[tuple[bytes, Event]]:
-    """Yield what `events_of` does, each with its event, without corrupt events: those stay for `svc store quarantine`
-    (`texts.unreadable_events`).
-    """
-    found = _found_events(snapshot, number, raw_id, ENVIRONMENTS)
-    return ((request_id, event) for request_id, event in found if event is not None)
-
-
 def has_events(
     snapshot: Snapshot, number: int, raw_id: bytes, environments: Sequence[Environment] = ENVIRONMENTS
 ) -> bool:
@@ -211,19 +205,8 @@ def events_of(
     """Yield the request ids (16 bytes) of a visitor's events, corrupt ones included. `raw_id`: the 20 bytes of the
     visitor's id.
     """
-    return (request_id for request_id, _ in _found_events(snapshot, number, raw_id, environments))
-
-
-def _found_events(
-    snapshot: Snapshot, number: int, raw_id: bytes, environments: Sequence[Environment]
-) -> Iterator[tuple[bytes, Event | None]]:
-    visitor_id = raw_id.decode()
-    digest = digest_of("visitor", visitor_id)
-    for environment_index in map(ENVIRONMENTS.index, environments):
-        for _, request_id in Search(snapshot, Scope(number, environment_index), (digest,)):
-            event = event_if_readable(snapshot, number, request_id)
-            if event is None or event.verdict.visitor_id == visitor_id:  # another may have its digest
-                yield request_id, event
+    found = events_matching(snapshot, number, Filters(visitor_id=raw_id.decode()), environments)
+    return (request_id for request_id, _ in found)
 
 
 def leave_blocks(transaction: Transaction, number: int, visitor_number: int) -> None:

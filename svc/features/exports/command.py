@@ -39,7 +39,7 @@ from svc.features.exports.lines import unreadable_json_row
 from svc.features.inspection.inspection import Row
 from svc.features.inspection.showing import shown
 from svc.features.inspection.visitor_rows import SubjectRows
-from svc.identify.events.listing import Filters
+from svc.identify.events.listing import filters_of
 from svc.identify.model import Subject
 from svc.identify.queries.events import UnreadableEvent
 from svc.identify.velocity.counts import ACCOUNT_ID
@@ -333,8 +333,8 @@ def _export_subject(
     output: Path | None,
 ) -> None:
     if form != "json":
-        filters = Filters(visitor_id=subject_id) if subject == "visitor" else Filters(account_id=subject_id)
-        _export(operation, events_wanted(environment, since_ms, until_ms, filters), form, output)
+        wanted = events_wanted(environment, since_ms, until_ms, filters_of(subject, subject_id))
+        _export(operation, wanted, form, output)
         return
     context = click.get_current_context()
     if any(context.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in _OF_EVENTS):

@@ -13,14 +13,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from svc.features.events.console_bodies import ExportEventsQuery
-from svc.features.exports.lines import (
-    FILE_COLUMNS,
-    csv_line,
-    csv_row,
-    json_row,
-    unreadable_csv_row,
-    unreadable_json_row,
-)
+from svc.features.exports.lines import FILE_COLUMNS, csv_row, json_row, unreadable_csv_row, unreadable_json_row
 from svc.features.lists.lists import ListEntry
 from svc.features.lists.queries import entries_behind, find_list
 from svc.features.lists.routes import LIST_ID
@@ -36,7 +29,7 @@ from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.fields import Environment
 from svc.kernel.values.ids import DAY_MS
 from svc.kernel.values.refusals import Detail, Refusal
-from svc.kernel.values.text_files import written
+from svc.kernel.values.text_files import csv_line, written
 from svc.kernel.values.timestamps import timestamp
 from svc.kernel.work.slices import Slice, in_turns, scanned
 
@@ -134,7 +127,6 @@ async def _event_lines(
 def _lines(
     form: Format, scan: events.EventScan, snapshot: Snapshot, resume: Resume, count: int
 ) -> Iterator[tuple[Resume, tuple[events.EventMatch | events.UnreadableEvent, bytes] | None]]:
-    """Yield each event with its line."""
     for behind, found in scan.events(snapshot, resume, count):
         if found is None:
             yield behind, None

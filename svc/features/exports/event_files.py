@@ -1,4 +1,4 @@
-"""Files of events: JSON lines, CSV or Parquet; complete or not there, and readable by their owner alone."""
+"""Files of events and changes: JSON lines, CSV or Parquet; complete or not there, and readable by their owner alone."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ from pathlib import Path
 from typing import IO, Any, Generic, Literal, Protocol, TypeVar
 from uuid import UUID
 
+import msgspec
+
 from svc.command.output import CommandError, standard_output
+from svc.features.changes.bodies import change_body
+from svc.features.changes.jobs import Change
 from svc.features.exports.lines import (
     FILE_COLUMNS,
     FILE_KINDS,
     Kind,
-    csv_line,
     csv_row,
     json_row,
     plain_row,
@@ -32,6 +35,8 @@ from svc.identify.records import Event
 from svc.kernel.store.files import durable_files
 from svc.kernel.store.files.ending import ended_by_signals
 from svc.kernel.values.errors import explained
+from svc.kernel.values.text_files import csv_line
+from svc.kernel.values.timestamps import timestamp
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -90,10 +95,13 @@ def _replacement(path: Path) -> Generator[IO[bytes]]:
 
 Form = Literal["jsonl", "csv", "parquet"]
 FORMS: tuple[Form, ...] = ("jsonl", "csv", "parquet")
+_OF_CHANGE = ("type", "at")
+CHANGE_KINDS: dict[str, Kind] = {"type": "text", "at": "time", **FILE_KINDS}
 _ROWS_A_GROUP = 10_000
 """Of Parquet, held in memory: about 20 MB."""
 
 Write = Callable[[bytes], Any]
+_encoder = msgspec.json.Encoder()
 
 
 class EventFile(Protocol[T_contra]):
@@ -112,12 +120,12 @@ def event_file(form: Form, write: Write) -> EventFile[EventMatch | UnreadableEve
     """Return a file of that form, whose bytes go to `write`. Raises `CommandError` if Parquet is not installed."""
     match form:
         case "jsonl":
-            return lines(write, _of_event(json_row, unreadable_json_row))
+            return _Lines(write, _of_event(json_row, unreadable_json_row))
         case "csv":
             write(csv_line(FILE_COLUMNS))
-            return lines(write, _of_event(csv_row, unreadable_csv_row))
+            return _Lines(write, _of_event(csv_row, unreadable_csv_row))
         case "parquet":
-            return parquet(write, FILE_KINDS, _of_event(plain_row, unreadable_row))
+            return _Parquet(write, FILE_KINDS, _of_event(plain_row, unreadable_row))
 
 
 def _of_event(row: Callable[[Event, UUID], R], unreadable: Callable[[UUID], R]) -> Callable[..., R]:
@@ -129,14 +137,50 @@ def _of_event(row: Callable[[Event, UUID], R], unreadable: Callable[[UUID], R]) 
     return of
 
 
-def lines(write: Write, line: Callable[[T], bytes]) -> EventFile[T]:
-    """Return a file of a line for each row."""
-    return _Lines(write, line)
+def change_file(form: Form, write: Write) -> EventFile[Change]:
+    """Return the same of changes: the columns of an event stand behind those of the change. What has no event has its
+    id, and its label where that alone is kept.
+    """
+    match form:
+        case "jsonl":
+            return _Lines(write, _json_change)
+        case "csv":
+            write(csv_line(_OF_CHANGE + FILE_COLUMNS))
+            return _Lines(write, _csv_change)
+        case "parquet":
+            return _Parquet(write, CHANGE_KINDS, _plain_change)
 
 
-def parquet(write: Write, kinds: Mapping[str, Kind], row: Callable[[T], dict[str, Any]]) -> EventFile[T]:
-    """Return a file of Parquet with columns of these kinds. Raises `CommandError` if Parquet is not installed."""
-    return _Parquet(write, kinds, row)
+def _json_change(change: Change) -> bytes:
+    return _encoder.encode(change_body(change)) + b"\n"
+
+
+def _csv_change(change: Change) -> bytes:
+    match change.event:
+        case EventMatch(request_id, event):
+            row = csv_row(event, request_id)
+        case UnreadableEvent(request_id):
+            row = unreadable_csv_row(request_id)
+        case None:
+            row = csv_line(tuple(_alone(change).get(name) or "" for name in FILE_COLUMNS))
+    return csv_line((change.type, timestamp(change.at_ms))).rstrip(b"\n") + b"," + row
+
+
+def _plain_change(change: Change) -> dict[str, Any]:
+    match change.event:
+        case EventMatch(request_id, event):
+            row = plain_row(event, request_id)
+        case UnreadableEvent(request_id):
+            row = unreadable_row(request_id)
+        case None:
+            row: dict[str, Any] = _alone(change)
+    return {**row, "type": change.type, "at": change.at_ms}
+
+
+def _alone(change: Change) -> dict[str, str | None]:
+    """Return what is known of an event that is not there."""
+    label, reason = change.labeled or (None, None)
+    return {"request_id": str(change.request_id), "label": label, "label_reason": reason}
 
 
 class _Lines(Generic[T]):

@@ -22,8 +22,7 @@ from svc.command.output import CommandError, settings
 from svc.features.changes import jobs as changes
 from svc.features.changes.jobs import Change
 from svc.features.events.source import EVENTS_A_READ, Wanted
-from svc.features.exports.change_files import change_file
-from svc.features.exports.event_files import PARTIAL, EventFile, Form, event_file, output_file
+from svc.features.exports.event_files import PARTIAL, EventFile, Form, change_file, event_file, output_file
 from svc.features.feed import jobs as feed
 from svc.features.feed.jobs import close
 from svc.identify.events.listing import Filters, Position
@@ -61,21 +60,13 @@ class _State(msgspec.Struct, frozen=True):
     changes: bool = False
     """Whether files have changes."""
 
-    def ending(self, to_ms: int) -> _State:
-        """Return the state once it is known where the file of the next hour ends."""
-        return msgspec.structs.replace(self, to_ms=to_ms)
-
     def following(self) -> _State:
         """Return the state once the file of the next hour is written."""
         end_ms = max(self.behind_ms, self.to_ms or 0)
         return msgspec.structs.replace(self, next_hour_ms=self.next_hour_ms + HOUR_MS, behind_ms=end_ms, to_ms=None)
 
-    def is_of_the_same(self, other: _State) -> bool:
-        """Return whether the files have the same events."""
-        return self._events == other._events
-
     @property
-    def _events(self) -> tuple[str, str, Filters, Form, bool]:
+    def events(self) -> tuple[str, str, Filters, Form, bool]:
         """Return what determines the events of the files. Filters added since the state was written are unset."""
         filters = Filters(**dict(zip(Filters.__struct_fields__, self.filters, strict=False)))  # pyright: ignore[reportArgumentType]
         return self.organization_id, self.environment, filters, self.form, self.changes
@@ -123,7 +114,8 @@ def export_hours(store: Store, wanted: HoursWanted, folder: Path, *, follow: boo
             latest_ms = now_ms - HOLD_MS if follow else min(now_ms - HOLD_MS, wanted.events.until_ms)
             while state.next_hour_ms + HOUR_MS <= latest_ms:
                 if state.to_ms is None:
-                    state = state.ending(_end_ms(store, wanted, state, latest_ms, now_ms))
+                    end_ms = _end_ms(store, wanted, state, latest_ms, now_ms)
+                    state = msgspec.structs.replace(state, to_ms=end_ms)
                     if state.to_ms != state.next_hour_ms + HOUR_MS - 1:  # what another run would not find again
                         durable_files.replace(folder / _STATE, msgspec.json.encode(state))
                 _export(store, wanted, state, folder)
@@ -219,7 +211,7 @@ def _read(path: Path, asked: _State) -> _State:
         return asked
     except msgspec.DecodeError as error:
         raise CommandError(f"{path} cannot be read: {error}") from None
-    if not known.is_of_the_same(asked):
+    if known.events != asked.events:
         raise CommandError(
             f"{path.parent} has other events, by another organization, filter or format, or changes: name another"
         )

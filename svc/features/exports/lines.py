@@ -5,8 +5,6 @@ What may live here: one event in, one line or row out. `svc export` and the cons
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from operator import attrgetter
 from typing import Any, Literal, cast, get_args
@@ -24,7 +22,7 @@ from svc.identify.events.event_row import (
 )
 from svc.identify.model import Verdict
 from svc.identify.records import EVENT_FIELDS, Event
-from svc.kernel.values.text_files import FORMULA
+from svc.kernel.values.text_files import FORMULA, csv_line
 
 _FIRST = (
     "request_id", "occurred_at", "environment", "visitor_id", "visitor_is_new", "visitor_confidence", "identifiable",
@@ -99,13 +97,6 @@ def csv_cell(text: str) -> str:
 
 def _escape_sequence(found: re.Match[str]) -> str:
     return found[0].encode("unicode_escape").decode()
-
-
-def csv_line(cells: tuple[str, ...]) -> bytes:
-    """Return one row of CSV, of cells without control characters."""
-    line = io.StringIO()
-    csv.writer(line, lineterminator="\n").writerow(cells)
-    return line.getvalue().encode()
 
 
 Kind = Literal["id", "time", "text", "texts", "integer", "boolean"]

@@ -155,11 +155,6 @@ _encoder = msgspec.json.Encoder()
 _NULL = b"\\u0000"
 
 
-def add_column(name: str) -> str:
-    """Return the SQL statement that adds a column of this version to a table of an earlier version."""
-    return f"alter table svc.sql_events add column {name} {COLUMNS[name]}"
-
-
 def grant(role: str) -> tuple[str, ...]:
     """Return SQL that lets a role read events and organization names, and nothing else. Executes nothing."""
     quoted = '"' + role.replace('"', '""') + '"'
@@ -198,7 +193,3 @@ def _without_null(value: Any) -> Any:
             return {name: _without_null(one) for name, one in value.items()}  # pyright: ignore[reportUnknownVariableType]
         case _:
             return value
-
-
-_IN_USE, _REFUSED = "55P03", ("42501", "2BP01")
-"""States of SQL: a lock that was not to be had; what the user may not do, and what others depend on."""

@@ -119,7 +119,8 @@ def _missing_parts(send: Send) -> list[str]:
     existing = {name.decode() for (name,) in made.rows}
     if not existing:
         return list(sql_events.MAKE)
-    return [sql_events.add_column(name) for name in sql_events.COLUMNS if name not in existing]
+    missing = [f"{name} {kind}" for name, kind in sql_events.COLUMNS.items() if name not in existing]
+    return [f"alter table svc.sql_events add column {column}" for column in missing]
 
 
 def _send(send: Send, parts: Sequence[str]) -> None:

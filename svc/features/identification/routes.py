@@ -111,6 +111,7 @@ def read_submission(services: Services, call: Call, caller: Caller, body: Identi
         if isinstance(found, Refusal):
             return found
         test = found
+    is_forwarded = caller.applied_digest != caller.digest
     return record_of(
         Submission,
         body,
@@ -120,7 +121,7 @@ def read_submission(services: Services, call: Call, caller: Caller, body: Identi
         organization=caller.organization.number,
         key_id=caller.applied.id,
         touched_key=caller.digest if touch_is_due(caller.key, call.at_ms) else None,
-        touched_public_key=_forwarded_digest(caller) if touch_is_due(caller.applied, call.at_ms) else None,
+        touched_public_key=caller.applied_digest if is_forwarded and touch_is_due(caller.applied, call.at_ms) else None,
         keys=tuple(dict.fromkeys((caller.digest, caller.applied_digest))) if services.store.is_shared else (),
         environment=caller.key.environment,
         sdk_platform=call.platform,
@@ -135,10 +136,6 @@ def read_submission(services: Services, call: Call, caller: Caller, body: Identi
         signals_json=signals_json,
         trace=call.trace,
     )
-
-
-def _forwarded_digest(caller: Caller) -> bytes | None:
-    return None if caller.applied_digest == caller.digest else caller.applied_digest
 
 
 def _idempotency(call: Call) -> bytes | Refusal | None:

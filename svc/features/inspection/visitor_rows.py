@@ -13,13 +13,14 @@ from typing import Any
 
 from svc.features.contracts.erased import Keys, Owner
 from svc.features.erasure import policies
-from svc.features.erasure.accounts import account_records, events_of_account
-from svc.features.erasure.registered import erased, forgetting
+from svc.features.erasure.accounts import account_records
+from svc.features.erasure.policies import erased, forgetting
 from svc.features.erasure.visitors import events_of
 from svc.features.inspection.inspection import Row, find_rows, under
 from svc.features.reviews.queries import subject_stem
+from svc.identify.events.listing import filters_of
 from svc.identify.model import Subject
-from svc.identify.queries.events import event_if_readable
+from svc.identify.queries.events import event_if_readable, events_matching
 from svc.identify.tables import DELETED_VISITORS, ERASURES, EVENTS, VISITOR_IDS
 from svc.kernel.store.reading import ReadOnlyStore
 from svc.kernel.store.schema.codec import CorruptionError
@@ -35,7 +36,7 @@ def of_visitor(store: ReadOnlyStore, number: int, visitor_id: str) -> Iterator[R
     found = [*find_rows(store, VISITOR_IDS, number, raw_id), *find_rows(store, ERASURES, number, raw_id)]
     visitor: int = next((row.value for row in found if row.value), 0)
     found += find_rows(store, DELETED_VISITORS, number, visitor)
-    for table, find in _finders(number, visitor, raw_id):
+    for table, find in _finders(number, "visitor", visitor_id, visitor):
         with store.read() as snapshot:
             keys, problem = _readable(find(snapshot))
         for of, key in keys:
@@ -61,24 +62,22 @@ def _readable(found: Iterator[Any]) -> tuple[list[Any], str | None]:
     return some, None
 
 
-def _finders(number: int, visitor: int, raw_id: bytes) -> Iterator[tuple[Table[Any], Callable[[Snapshot], Keys]]]:
-    """Yield tables and how to find a visitor's rows in them: by declared keys, then by what features declare."""
-    subject = subject_stem(number, "visitor", raw_id.decode())
-    for part, lead in (("visitor_id", (raw_id,)), ("visitor", (visitor,)), ("subject", subject)):
+def _finders(
+    number: int, subject: Subject, subject_id: str, visitor: int
+) -> Iterator[tuple[Table[Any], Callable[[Snapshot], Keys]]]:
+    """Yield tables and how to find a subject's rows in them: by declared keys, then by what features declare."""
+    raw_id = subject_id.encode()
+    by_visitor = (("visitor_id", (raw_id,)), ("visitor", (visitor,))) if subject == "visitor" else ()
+    for part, lead in (*by_visitor, ("subject", subject_stem(number, subject, subject_id))):
         for table in policies.ERASED_BY_KEY[part]:
             yield table, _asking(policies.rows_in, table, number, lead)
     for of in erased().values():
-        if of.of_visitor is not None:
+        if of.of_subject is not None:
+            yield of.tables[0], _asking(of.of_subject, number, subject, subject_id)
+        if of.of_visitor is not None and subject == "visitor":
             yield of.tables[0], _asking(of.of_visitor, number, visitor, raw_id)
-
-
-def _finders_of_account(number: int, account_id: str) -> Iterator[tuple[Table[Any], Callable[[Snapshot], Keys]]]:
-    """Yield the same of an account."""
-    for table in policies.ERASED_BY_KEY["subject"]:
-        yield table, _asking(policies.rows_in, table, number, subject_stem(number, "account", account_id))
-    for of in erased().values():
-        if of.of_account is not None:
-            yield of.tables[0], _asking(of.of_account, number, account_id)
+        if of.of_account is not None and subject == "account":
+            yield of.tables[0], _asking(of.of_account, number, subject_id)
 
 
 def _asking(find: Callable[..., Keys], *what: Any) -> Callable[[Snapshot], Keys]:
@@ -93,7 +92,8 @@ class SubjectRows:
     def __init__(self, store: ReadOnlyStore, number: int, subject: Subject, subject_id: str) -> None:
         self._store = store
         self._number = number
-        self._subject, self._id = subject, subject_id
+        self._subject: Subject = subject
+        self._id = subject_id
         self._visitor = 0
         """Its number, of a visitor that has one."""
         self.corrupt = 0
@@ -101,10 +101,9 @@ class SubjectRows:
         with store.read() as snapshot:
             if subject == "visitor":
                 self._visitor = _visitor_number(snapshot, number, subject_id.encode())
-                self.request_ids = list(events_of(snapshot, number, subject_id.encode()))
-                """Of its events, in no order of time: 16 bytes each."""
-            else:
-                self.request_ids = [each for each, _ in events_of_account(snapshot, number, subject_id)]
+            found = events_matching(snapshot, number, filters_of(subject, subject_id))
+            self.request_ids = [request_id for request_id, _ in found]
+            """Of its events, in no order of time: 16 bytes each."""
             self._is_named = (
                 any(of.is_known(snapshot, number, subject, subject_id) for of in forgetting())
                 or any(policies.rows_by_subject(snapshot, number, subject, subject_id))
@@ -122,7 +121,8 @@ class SubjectRows:
         """
         owner = Owner(self._number, self._visitor) if self._subject == "visitor" else None
         with self._store.read() as snapshot:
-            return self._read(snapshot, owner, ((table, find(snapshot)) for table, find in self._finders()))
+            finders = _finders(self._number, self._subject, self._id, self._visitor)
+            return self._read(snapshot, owner, ((table, find(snapshot)) for table, find in finders))
 
     def of_event(self, request_id: bytes) -> list[Row]:
         """Return the rows of one of its events: the report, later changes, its rows in indexes and histories, and its
@@ -140,11 +140,6 @@ class SubjectRows:
             if self._subject == "account" and event is not None:
                 visitor = _visitor_number(snapshot, self._number, event.verdict.visitor_id.encode())
             return self._read(snapshot, Owner(self._number, visitor, request_id, event), found)
-
-    def _finders(self) -> Iterator[tuple[Table[Any], Callable[[Snapshot], Keys]]]:
-        if self._subject == "visitor":
-            return _finders(self._number, self._visitor, self._id.encode())
-        return _finders_of_account(self._number, self._id)
 
     def _read(self, snapshot: Snapshot, owner: Owner | None, found: Iterable[tuple[Table[Any], Keys]]) -> list[Row]:
         """Return the rows under these keys; where no further ones could be found, a row without a key says why."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from svc.features.contracts.cleanup import CleanupTask, Sweep, each_row
+from svc.features.contracts.cleanup import Pass, each_row
 from svc.identify.queries.weights import weights_key
 from svc.identify.tables import WEIGHTS
 from svc.kernel.access.jobs import purge_key
@@ -29,8 +29,6 @@ def _delete_key(now_ms: int, transaction: Transaction, _: tuple[Any, ...], diges
     return True
 
 
-def _ended_keys(sweep: Sweep) -> CleanupTask:
-    return each_row(ORGANIZATION_KEYS, partial(_delete_key, sweep.now_ms), sweep.number, KEYS.name)
-
-
-PASSES = (_ended_keys,)
+PASSES: tuple[Pass, ...] = (
+    lambda sweep: each_row(ORGANIZATION_KEYS, partial(_delete_key, sweep.now_ms), sweep.number, KEYS.name),
+)

@@ -81,9 +81,18 @@ _SDK_KEYS = _Family(lookups.SDK_KEYS, "sdk_keys", "key_id", sdk_key_row, SdkKeys
 
 async def list_keys(services: Services, call: Call, family: _Family) -> msgspec.Struct | Refusal:
     """`GET .../proxy-credentials` and `.../sdk-keys`: oldest first, revoked included; all of them, or a page with
-    `limit` or `cursor` (decisions 2.5).
+    `limit` or `cursor` (decisions 2.5). `422` (`invalid_cursor`). Each slice is read from the newest state, so a key
+    issued meanwhile may be among them.
     """
-    return await _page(services, call, family)
+    query: ListKeysQuery = call.query
+    number = call.organization.number
+    scan = partial(_scan, number=number, is_wanted=lambda key: key.kind in family.kinds)
+    cursors = Cursors(services.webhooks.cursors_key, family.cursors, number)
+    limit = sys.maxsize if query.cursor is UNSET else PAGE
+    page = await read_page(
+        services, call.turn, cursors, query, encoded(scan, family.row), limit=limit, most=sys.maxsize
+    )
+    return page if isinstance(page, Refusal) else family.page(page.rows, page.next_cursor)
 
 
 async def issue_proxy_key(services: Services, call: Call) -> msgspec.Struct | Refusal:
@@ -172,22 +181,6 @@ def read_expiry(expires_at: datetime | None, now_ms: int) -> int | Refusal | Non
         return None
     at_ms = unix_ms(expires_at)
     return at_ms if now_ms < at_ms <= _LAST_MS else invalid("expires_at", "out_of_range")
-
-
-async def _page(services: Services, call: Call, family: _Family) -> msgspec.Struct | Refusal:
-    """Return all keys of a family, or the page that the query asks for (decisions 2.5), as encoded rows and with the
-    next cursor. `422` (`invalid_cursor`). Each slice is read from the newest state, so a key issued meanwhile may be
-    among them.
-    """
-    query: ListKeysQuery = call.query
-    number = call.organization.number
-    scan = partial(_scan, number=number, is_wanted=lambda key: key.kind in family.kinds)
-    cursors = Cursors(services.webhooks.cursors_key, family.cursors, number)
-    limit = sys.maxsize if query.cursor is UNSET else PAGE
-    page = await read_page(
-        services, call.turn, cursors, query, encoded(scan, family.row), limit=limit, most=sys.maxsize
-    )
-    return page if isinstance(page, Refusal) else family.page(page.rows, page.next_cursor)
 
 
 def _scan(

@@ -19,6 +19,7 @@ from svc.kernel.tenants import queries as lookups
 from svc.kernel.tenants.organization import Organization
 from svc.kernel.values.fields import about
 from svc.kernel.values.refusals import Refusal
+from svc.kernel.values.struct_fields import body_of
 
 CACHED = "public, max-age=3600"
 """The next key is published beside the one in force, so that a list of an hour ago knows the key after a rotation."""
@@ -77,7 +78,7 @@ async def rotate_verdict_key(services: Services, call: Call) -> VerdictKeysBody 
 
 def _rows(services: Services, organization: Organization, now_ms: int) -> VerdictKeysBody:
     keys = published_keys(services.verdict_key, organization, now_ms)
-    return VerdictKeysBody(tuple(JwkBody(key.kty, key.crv, key.x, key.kid, key.use, key.alg) for key in keys))
+    return VerdictKeysBody(tuple(body_of(JwkBody, key) for key in keys))
 
 
 ROUTES: tuple[Route, ...] = (

@@ -10,7 +10,7 @@ FEATURE = Feature(
     routes=("routes",),
     invariants=("invariants",),
     commands={
-        "label": Command("Manage access", "Import what identifications turned out to be.", "import_command"),
-        "weights": Command("Manage access", "Suggest weights from labels.", "weights_command"),
+        "label": Command("Manage access", "Import what identifications turned out to be."),
+        "weights": Command("Manage access", "Suggest weights from labels."),
     },
 )

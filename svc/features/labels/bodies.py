@@ -1,18 +1,16 @@
-"""Bodies and queries of labels, performance, reviews and notes: what decisions 14 say as types."""
+"""Bodies and queries of labels and performance: what decisions 14.1 and 14.2 say as types."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from svc.features.labels.performance import Line, ScoreBucket
+from svc.features.labels.performance import Line
+from svc.http.schema import InKind
 from svc.identify.model import Label, LabelReason
 from svc.kernel.values.fields import A_TIME, TIME_FORM, Timestamp, about, id_form
-
-NewLabel = Annotated[Label, about("What the event turned out to be.", "fraud")]
-NewReason = Annotated[LabelReason, about("Why.", "chargeback")]
 
 
 class LabelBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -25,9 +23,7 @@ class LabelBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 class PerformanceQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Query of `getPerformance`."""
 
-    environment: Annotated[
-        Literal["live", "test"], about("`live` is production, `test` staging and development.", "live")
-    ] = "live"
+    environment: InKind = "live"
     start: Annotated[
         str | UnsetType,
         about("Start of the window; 30 days before its end when left out.", "2026-01-01T00:00:00Z", form=TIME_FORM),
@@ -92,25 +88,7 @@ class PerformanceBody(msgspec.Struct, frozen=True, kw_only=True):
     scores: Annotated[tuple[PerformanceScores, ...], about("Labeled events by score, lowest first.")]
 
 
-def performance_scores(bucket: ScoreBucket) -> PerformanceScores:
-    """Return the labeled events of some scores."""
-    return PerformanceScores(start=bucket.start, end=bucket.end, fraud=bucket.fraud, legitimate=bucket.legitimate)
-
-
 def performance_line(line: Line, name: str | None = None, rule_id: str | UnsetType = UNSET) -> PerformanceLine:
     """Return a line under its name, or another one."""
-    return PerformanceLine(
-        name=line.name if name is None else name,
-        rule_id=rule_id,
-        events=line.events,
-        labelled=line.labeled,
-        fraud=line.fraud,
-        legitimate=line.legitimate,
-        precision=line.precision,
-        precision_low=line.precision_low,
-        precision_high=line.precision_high,
-        recall=line.recall,
-    )
-
-
-NoteText = Annotated[str, about("What was written.", "Asked for a refund.")]
+    shown = line if name is None else line._replace(name=name)
+    return PerformanceLine(**shown._asdict(), rule_id=rule_id, labelled=line.labeled)

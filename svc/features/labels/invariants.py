@@ -85,18 +85,13 @@ def _segment_fault(number: int, newest: bytes, segment: OutcomeSegment) -> Itera
         yield f"the outcomes of organization {number} up to {UUID(bytes=newest)} are not a segment of one day in order"
 
 
-def _labeled_events(snapshot: Snapshot, number: int) -> Iterator[Outcome]:
-    """Yield the outcomes of stored events that are labeled and readable."""
+def _labeled(snapshot: Snapshot, number: int) -> Iterator[Outcome]:
+    """Yield outcomes with a label: archived ones, then those of stored events that are readable."""
+    for _, segment in snapshot.scan(OUTCOMES, number):
+        yield from (outcome for outcome in segment.outcomes if outcome.facts.label is not None)
     for (_, request_id), event in snapshot.scan_past_corruption(EVENTS, (number,), (number + 1,)):
         if not isinstance(event, CorruptionError) and event.label is not None:
             yield stored_outcome(snapshot, number, request_id, event)
-
-
-def _labeled(snapshot: Snapshot, number: int) -> Iterator[Outcome]:
-    """Yield outcomes with a label: archived ones, then those of stored events."""
-    for _, segment in snapshot.scan(OUTCOMES, number):
-        yield from (outcome for outcome in segment.outcomes if outcome.facts.label is not None)
-    yield from _labeled_events(snapshot, number)
 
 
 def label_faults(snapshot: Snapshot, number: int) -> Iterator[str]:

@@ -17,11 +17,11 @@ from uuid import UUID
 
 import msgspec
 
-from svc.features.contracts.cleanup import CleanupTask, Purge, Sweep, each_row
+from svc.features.contracts.cleanup import Pass, Purge, each_row
 from svc.features.contracts.erased import Erased, Forgetting, Keys
 from svc.features.labels.outcomes import OUTCOME_MS, Facts, Outcome, merged
 from svc.features.labels.performance import NO_OUTCOMES, DayOutcomes, LabelCounts
-from svc.features.labels.queries import account_number, day_of, find_outcome, stored_outcome
+from svc.features.labels.queries import account_number, find_outcome, stored_outcome
 from svc.features.labels.tables import (
     ACCOUNT_NUMBER_COUNTS,
     ACCOUNT_NUMBERS,
@@ -123,7 +123,7 @@ def rewrite_labeled(
         return
     was = stored_outcome(transaction, number, request_id, before)
     if after.label is not None:
-        _number_account(transaction, number, after.account_id, day_of(after.occurred_at_ms))
+        _number_account(transaction, number, after.account_id, after.occurred_at_ms // DAY_MS)
     _recount(transaction, number, was, stored_outcome(transaction, number, request_id, after))
 
 
@@ -133,7 +133,7 @@ def archive(transaction: Transaction, number: int, events: Sequence[tuple[bytes,
     """
     outcomes: list[Outcome] = []
     for request_id, event in events:
-        _number_account(transaction, number, event.account_id, day_of(event.occurred_at_ms))
+        _number_account(transaction, number, event.account_id, event.occurred_at_ms // DAY_MS)
         outcomes.append(stored_outcome(transaction, number, request_id, event))
     targets: defaultdict[tuple[int, bytes | None], list[Outcome]] = defaultdict(list)
     for outcome in outcomes:
@@ -220,16 +220,11 @@ def _recount(transaction: Transaction, number: int, before: Outcome, after: Outc
     for outcome, sign in ((before, -1), (after, 1)):
         if outcome is None or outcome.facts.label is None:
             continue
-        _count_label(transaction, number, outcome.facts.environment, outcome.day, outcome.facts, sign)
+        key = (number, ENVIRONMENTS.index(outcome.facts.environment), outcome.day)
+        day = transaction.get(OUTCOME_DAYS, *key) or NO_OUTCOMES
+        _put_day(transaction, key, day.labeling(outcome.facts, sign))
         _count_subject(transaction, number, outcome.facts, "visitor", outcome.visitor, sign)
         _count_subject(transaction, number, outcome.facts, "account", outcome.account, sign)
-
-
-def _count_label(
-    transaction: Transaction, number: int, environment: Environment, day: int, facts: Facts, sign: int
-) -> None:
-    key = (number, ENVIRONMENTS.index(environment), day)
-    _put_day(transaction, key, (transaction.get(OUTCOME_DAYS, *key) or NO_OUTCOMES).labeling(facts, sign))
 
 
 def _count_archived(transaction: Transaction, number: int, outcomes: Iterable[Outcome], sign: int) -> None:
@@ -299,10 +294,8 @@ ERASED = {
 FORGET = Forgetting(is_known=_has_number, at_once=_forget_account, visitor=_forget_visitor)
 
 
-def _unnamed_accounts(sweep: Sweep) -> CleanupTask:
-    return each_row(NUMBERED_ACCOUNTS, partial(_delete_unnamed_account, sweep.now_ms), sweep.number)
-
-
-PASSES = (_unnamed_accounts,)
+PASSES: tuple[Pass, ...] = (
+    lambda sweep: each_row(NUMBERED_ACCOUNTS, partial(_delete_unnamed_account, sweep.now_ms), sweep.number),
+)
 PURGED_BY = {OUTCOMES.name: Purge(_purge_outcomes, rows=250)}
 """Of a segment most rows are those of the outcomes that are labeled."""

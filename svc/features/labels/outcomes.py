@@ -103,8 +103,6 @@ def outcome_of(event: Event, request_id: bytes, visitor: int, account: int) -> O
 
 
 class _Packed(msgspec.Struct, frozen=True, array_like=True):
-    """The columns of a segment."""
-
     facts: list[Facts]
     """Each once."""
     indexes: list[int]

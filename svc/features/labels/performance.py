@@ -6,7 +6,7 @@ What may live here: counts of outcomes by what they are judged by, and the arith
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from math import sqrt
 from typing import Final, Literal, NamedTuple, TypeVar
 
@@ -188,7 +188,7 @@ class Performance:
     def lines(self, kind: Kind, names: Iterable[str] = ()) -> list[Line]:
         """Return a line for each of `names`, and for each other that any event has, most events first."""
         fraud, legitimate = self._labeled["fraud"][kind], self._labeled["legitimate"][kind]
-        found = dict.fromkeys((*names, *sorted(_all(self._events[kind], fraud, legitimate))))
+        found = dict.fromkeys((*names, *sorted({*self._events[kind], *fraud, *legitimate})))
         found.pop(NOT_SCORED, None)
         lines = [line(name, self._events[kind][name], fraud[name], legitimate[name], self.fraud) for name in found]
         return lines if names else sorted(lines, key=lambda each: (-each.events, each.name))
@@ -232,10 +232,6 @@ def _names(facts: Facts, kind: Kind) -> tuple[str, ...]:
     if kind == "levels":
         return (facts.level or NOT_SCORED,)
     return getattr(facts, kind)
-
-
-def _all(*counts: Mapping[str, int]) -> set[str]:
-    return {name for each in counts for name in each}
 
 
 _encode = msgspec.msgpack.Encoder().encode

@@ -98,11 +98,6 @@ def labeled_segments(
         yield newest, [each for each in outcomes if each.facts.label is not None and each.at_ms >= now_ms - OUTCOME_MS]
 
 
-def day_of(at_ms: int) -> int:
-    """Return the UTC day since 1970 of a time in Unix ms."""
-    return at_ms // DAY_MS
-
-
 K = TypeVar("K")
 P = TypeVar("P")
 

@@ -170,7 +170,6 @@ def _at(values: list[float], blocks: Sequence[Block], counts: Sequence[Counts]) 
 
 
 def _second_derivatives(point: _Point, blocks: Sequence[Block]) -> Steps[list[list[float]]]:
-    """Return the matrix of second derivatives."""
     size = len(point.values)
     last = size - 1
     matrix = [[0.0] * size for _ in range(size)]

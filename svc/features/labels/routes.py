@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import aclosing
 from functools import partial
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
 import trio
@@ -22,9 +22,9 @@ from svc.features.labels.bodies import (
     PerformanceBody,
     PerformanceLine,
     PerformanceQuery,
+    PerformanceScores,
     PerformanceTotal,
     performance_line,
-    performance_scores,
 )
 from svc.features.labels.jobs import LabelChange, label_request
 from svc.features.labels.outcomes import OUTCOME_MS
@@ -39,18 +39,11 @@ from svc.features.labels.queries import (
     stored_outcome,
     stretches,
 )
-from svc.features.labels.suggestion import (
-    LEAST_LABELS,
-    Labeled,
-    Quality,
-    SuggestedWeight,
-    Suggestion,
-    suggest,
-)
+from svc.features.labels.suggestion import LEAST_LABELS, Labeled, QualityBody, SuggestedWeightBody, suggest
 from svc.features.rules.jobs import rule_names
 from svc.http.change import caller_of, change
 from svc.http.route import ORGANIZATION, Call, Route, Services
-from svc.http.schema import LabelAnswer
+from svc.http.schema import InKind, LabelAnswer
 from svc.identify.events.listing import LEVELS, Filters, Listing
 from svc.identify.model import LABELS
 from svc.identify.queries import events
@@ -119,7 +112,7 @@ async def read_performance(services: Services, call: Call) -> PerformanceBody | 
             for line in performance.lines("rules", names.in_force)
         ),
         levels=tuple(performance_line(line) for line in performance.lines("levels", LEVELS)),
-        scores=tuple(map(performance_scores, performance.scores())),
+        scores=tuple(PerformanceScores(**bucket._asdict()) for bucket in performance.scores()),
     )
 
 
@@ -197,26 +190,7 @@ _EVERYTHING = Bounds(1 << 40, 1 << 40, 1 << 40)
 class SuggestionQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whose labels are meant."""
 
-    environment: Annotated[
-        Literal["live", "test"], about("`live` is production, `test` staging and development.", "live")
-    ] = "live"
-
-
-class QualityBody(msgspec.Struct, frozen=True):
-    """How well scores from the threshold on tell fraud, by cross-validation."""
-
-    precision: Annotated[float | None, about("Of the labeled events that reach it, fraud; `null` = none does.", 0.9)]
-    recall: Annotated[float | None, about("Of the fraud, that which reaches it.", 0.7)]
-
-
-class SuggestedWeightBody(msgspec.Struct, frozen=True, kw_only=True):
-    """One signal."""
-
-    signal: Annotated[str, about("Name of the signal.", "headless")]
-    before: Annotated[int, about("Its weight in force.", 30)]
-    after: Annotated[int, about("The suggested one.", 42)]
-    events: Annotated[int, about("Labeled events in which it fired: at least 10.", 120)]
-    fraud: Annotated[int, about("Of these, fraud.", 110)]
+    environment: InKind = "live"
 
 
 class SuggestionBody(msgspec.Struct, frozen=True, kw_only=True):
@@ -276,7 +250,16 @@ async def _suggested(services: Services, call: Call, kind: EnvironmentKind, plat
             weights=(),
         )
     suggestion = await carried_out(services.world, suggest(labeled, in_force, platform), call.turn.held)
-    return _body(suggestion, platform, is_complete=is_complete)
+    return SuggestionBody(
+        platform=platform,
+        fraud=suggestion.fraud,
+        legitimate=suggestion.legitimate,
+        suspect_threshold=suggestion.threshold,
+        is_complete=is_complete,
+        before=suggestion.today,
+        after=suggestion.suggested,
+        weights=tuple(suggestion.weights),
+    )
 
 
 async def _add_stored(services: Services, call: Call, kind: EnvironmentKind, labeled: Labeled, bounds: Bounds) -> bool:
@@ -320,27 +303,6 @@ async def _add_archived(
             if looked_at >= most_segments:
                 return False
     return True
-
-
-def _body(suggestion: Suggestion, platform: Platform, *, is_complete: bool) -> SuggestionBody:
-    return SuggestionBody(
-        platform=platform,
-        fraud=suggestion.fraud,
-        legitimate=suggestion.legitimate,
-        suspect_threshold=suggestion.threshold,
-        is_complete=is_complete,
-        before=_quality(suggestion.today),
-        after=_quality(suggestion.suggested),
-        weights=tuple(map(_weight, suggestion.weights)),
-    )
-
-
-def _quality(quality: Quality) -> QualityBody:
-    return QualityBody(quality.precision, quality.recall)
-
-
-def _weight(weight: SuggestedWeight) -> SuggestedWeightBody:
-    return SuggestedWeightBody(**msgspec.structs.asdict(weight))
 
 
 ROUTES: tuple[Route, ...] = (

@@ -18,7 +18,7 @@ from heapq import merge
 from itertools import accumulate, islice, pairwise
 from math import ceil, log
 from operator import add, sub
-from typing import Final, NamedTuple, TypeVar
+from typing import Annotated, Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -26,7 +26,7 @@ from svc.features.labels.outcomes import Outcome
 from svc.features.labels.regression import ROWS, Block, Counts, block_of, fitted
 from svc.identify.scoring.score import Weights
 from svc.identify.scoring.signals import MAX_WEIGHT, signal_names
-from svc.kernel.values.fields import Platform
+from svc.kernel.values.fields import Platform, about
 from svc.kernel.values.steps import Steps
 from svc.world import numbers_from
 
@@ -44,25 +44,21 @@ _DEALT_AT_ONCE: Final = 2048
 """Events, likewise."""
 
 
-class Quality(NamedTuple):
-    """How well a score at or above the threshold tells fraud."""
+class QualityBody(msgspec.Struct, frozen=True):
+    """How well scores from the threshold on tell fraud, by cross-validation."""
 
-    precision: float | None
-    """Of the labeled events that reach it, those that are fraud; `None` = none reaches it."""
-    recall: float | None
-    """Of the fraud, that which reaches it."""
+    precision: Annotated[float | None, about("Of the labeled events that reach it, fraud; `null` = none does.", 0.9)]
+    recall: Annotated[float | None, about("Of the fraud, that which reaches it.", 0.7)]
 
 
-class SuggestedWeight(msgspec.Struct, frozen=True, kw_only=True):
-    """The weight of one signal, now and as suggested."""
+class SuggestedWeightBody(msgspec.Struct, frozen=True, kw_only=True):
+    """One signal."""
 
-    signal: str
-    before: int
-    after: int
-    events: int
-    """Labeled events in which it fired."""
-    fraud: int
-    """Of these, fraud."""
+    signal: Annotated[str, about("Name of the signal.", "headless")]
+    before: Annotated[int, about("Its weight in force.", 30)]
+    after: Annotated[int, about("The suggested one.", 42)]
+    events: Annotated[int, about("Labeled events in which it fired: at least 10.", 120)]
+    fraud: Annotated[int, about("Of these, fraud.", 110)]
 
 
 class Suggestion(NamedTuple):
@@ -71,11 +67,10 @@ class Suggestion(NamedTuple):
     fraud: int
     legitimate: int
     threshold: int
-    weights: list[SuggestedWeight]
+    weights: list[SuggestedWeightBody]
     """Of the signals that fired often enough, in the order of the catalog."""
-    today: Quality
-    suggested: Quality
-    """Both by cross-validation."""
+    today: QualityBody
+    suggested: QualityBody
 
 
 Fired = tuple[str, ...]
@@ -144,7 +139,7 @@ def suggest(labeled: Labeled, weights: Weights, platform: Platform) -> Steps[Sug
         legitimate=labeled.legitimate,
         threshold=weights.threshold,
         weights=[
-            SuggestedWeight(
+            SuggestedWeightBody(
                 signal=name,
                 before=weights.weights.get(name, 0),
                 after=weight,
@@ -158,8 +153,8 @@ def suggest(labeled: Labeled, weights: Weights, platform: Platform) -> Steps[Sug
     )
 
 
-def _quality(right: int, reached: int, fraud: int) -> Quality:
-    return Quality(right / reached if reached else None, right / fraud if fraud else None)
+def _quality(right: int, reached: int, fraud: int) -> QualityBody:
+    return QualityBody(right / reached if reached else None, right / fraud if fraud else None)
 
 
 class Table(NamedTuple):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import IO
 
 import click
@@ -43,7 +41,7 @@ from svc.identify.velocity.counts import KINDS
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.steps import items_of_step
 from svc.kernel.values.refusals import Refusal
-from svc.kernel.values.text_files import SEPARATORS, CsvError, Form, Row, Table, read_table, written
+from svc.kernel.values.text_files import SEPARATORS, CsvError, Form, Row, Table, csv_line, read_table, written
 from svc.kernel.values.timestamps import read_timestamp, timestamp
 
 COLUMNS = ("value", "note", "expires_at")
@@ -120,7 +118,8 @@ def import_(operation: Operation, name: str, file: IO[bytes], separator: str | N
         return
     if not sure and not operation.as_json and sys.stdin.isatty() and file.name != sys.stdin.name:
         _show_first(name, table, entries, as_json=False)
-        confirmed(f"This adds {_many(entries)} to {name}.", sure=False)
+        many = f"{len(entries):,} {'entry' if len(entries) == 1 else 'entries'}"
+        confirmed(f"This adds {many} to {name}.", sure=False)
     added = _import(operation, known, entries)
     with operation.store.read() as snapshot:
         warnings = _warnings(snapshot, operation.number, name)
@@ -149,10 +148,6 @@ def _show_first(name: str, table: Table, entries: list[NewEntry], *, as_json: bo
         "entries": len(entries),
     }
     show(read, ShownTable("first", rows, COLUMNS), as_json=as_json)
-
-
-def _many(entries: list[NewEntry]) -> str:
-    return f"{len(entries):,} {'entry' if len(entries) == 1 else 'entries'}"
 
 
 def _import(operation: Operation, known: StoredList, entries: list[NewEntry]) -> Added:
@@ -232,9 +227,9 @@ def export(operation: Operation, name: str) -> None:
         show_json({"id": known.id, "name": name, "kind": known.kind, "entries": [_row(each) for each in entries]})
         return
     write = standard_output()
-    write(_csv_line(COLUMNS))
+    write(csv_line(COLUMNS))
     for entry in entries:
-        write(_csv_line(written(value or "") for value in _row(entry).values()))
+        write(csv_line(tuple(written(value or "") for value in _row(entry).values())))
     sys.stdout.buffer.flush()
 
 
@@ -254,12 +249,6 @@ def _row(entry: ListEntry) -> dict[str, str | None]:
 def _row_of(value: str, note: str, expires_at_ms: int | None) -> dict[str, str | None]:
     expires_at = None if expires_at_ms is None else timestamp(expires_at_ms)
     return dict(zip(COLUMNS, (value, note, expires_at), strict=True))
-
-
-def _csv_line(cells: Iterable[str]) -> bytes:
-    line = io.StringIO()
-    csv.writer(line, lineterminator="\n").writerow(cells)
-    return line.getvalue().encode()
 
 
 def _named(operation: Operation, name: str) -> StoredList:

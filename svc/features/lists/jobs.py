@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from svc.features.contracts.cleanup import CleanupStep, CleanupTask, Sweep
+from svc.features.contracts.cleanup import CleanupStep, CleanupTask, Pass
 from svc.features.contracts.erased import Erased, Forgetting, Keys
 from svc.features.lists.lists import (
     MAX_ENTRIES,
@@ -365,24 +365,17 @@ def _is_listed(snapshot: Snapshot, number: int, subject: Subject, subject_id: st
     return any(listed(snapshot, number, subject, subject_id))
 
 
-def _of_visitor(snapshot: Snapshot, number: int, _: int, raw_id: bytes) -> Keys:
-    return _of_subject(snapshot, number, "visitor", raw_id.decode())
-
-
-def _of_account(snapshot: Snapshot, number: int, account_id: str) -> Keys:
-    return _of_subject(snapshot, number, "account", account_id)
-
-
 def _of_subject(snapshot: Snapshot, number: int, subject: Subject, subject_id: str) -> Keys:
     for raw_list, entry in listed(snapshot, number, subject, subject_id):
-        yield LIST_ENTRIES, (number, raw_list, entry.value)
-        yield LISTED, (number, entry.value)
+        key = entry_key(entry.value)
+        yield LIST_ENTRIES, (number, raw_list, key)
+        yield LISTED, (number, key)
         if entry.expires_at_ms is not None:
-            yield LIST_EXPIRIES, (number, entry.expires_at_ms, raw_list, entry.value)
+            yield LIST_EXPIRIES, (number, entry.expires_at_ms, raw_list, key)
 
 
 ERASED = {
-    "purge_listed": Erased((LIST_ENTRIES, LIST_EXPIRIES, LISTED), of_visitor=_of_visitor, of_account=_of_account),
+    "purge_listed": Erased((LIST_ENTRIES, LIST_EXPIRIES, LISTED), of_subject=_of_subject),
 }
 FORGET = Forgetting(is_known=_is_listed, at_once=purge_listed)
 
@@ -394,8 +387,6 @@ def _delete_ended(now_ms: int, start: tuple[Any, ...], transaction: Transaction)
     return CleanupStep(deleted, start if deleted else None)
 
 
-def _ended_entries(sweep: Sweep) -> CleanupTask:
-    return CleanupTask(LIST_ENTRIES.name, partial(_delete_ended, sweep.now_ms), (sweep.number,))
-
-
-PASSES = (_ended_entries,)
+PASSES: tuple[Pass, ...] = (
+    lambda sweep: CleanupTask(LIST_ENTRIES.name, partial(_delete_ended, sweep.now_ms), (sweep.number,)),
+)

@@ -87,26 +87,10 @@ def searched(kind: ListKind, text: str) -> str:
             return text
 
 
-def _visitor(text: str) -> str | None:
-    return text if is_visitor_id(text) else None
-
-
-def _account(text: str) -> str | None:
-    return text if ACCOUNT_ID.fullmatch(text) else None
-
-
-def _country(text: str) -> str | None:
-    return text.upper() if _COUNTRY.fullmatch(text) else None
-
-
 def _asn(text: str) -> str | None:
     found = _ASN.fullmatch(text)
     number = 0 if found is None else int(found[1])
     return str(number) if 0 < number <= _LAST_ASN else None
-
-
-def _tag(text: str) -> str | None:
-    return text if 0 < len(text) <= LONGEST_TAG else None
 
 
 def _address(text: str) -> str | None:
@@ -126,13 +110,13 @@ def _address(text: str) -> str | None:
 
 
 _SPELLINGS: dict[ListKind, Callable[[str], str | None]] = {
-    "visitor": _visitor,
-    "account": _account,
+    "visitor": lambda text: text if is_visitor_id(text) else None,
+    "account": lambda text: text if ACCOUNT_ID.fullmatch(text) else None,
     "address": _address,
-    "country": _country,
+    "country": lambda text: text.upper() if _COUNTRY.fullmatch(text) else None,
     "asn": _asn,
     "origin": lru_cache(maxsize=256)(normalize_origin),
-    "tag": _tag,
+    "tag": lambda text: text if 0 < len(text) <= LONGEST_TAG else None,
 }
 
 

@@ -74,7 +74,15 @@ async def create_list(services: Services, call: Call) -> ListBody | Refusal:
 
 async def get_list(services: Services, call: Call) -> ListBody | Refusal:
     """`GET .../lists/{list_id}`: the list. `404 not_found`."""
-    return await _read(services, call)
+    number, list_id = call.organization.number, call.path["list_id"]
+
+    def read(snapshot: Snapshot) -> ListBody | Refusal:
+        found = find_list(snapshot, number, list_id)
+        if found is None:
+            return Refusal("not_found")
+        return _row(call, found, expired_entries(snapshot, number, call.at_ms)[list_id])
+
+    return await services.store.query(read)
 
 
 async def update_list(services: Services, call: Call) -> ListBody | Refusal:
@@ -88,7 +96,7 @@ async def update_list(services: Services, call: Call) -> ListBody | Refusal:
     await compile_in_force(services, number, *KINDS)
     job = partial(lists.rename_list, number=number, list_id=list_id, name=body.name, now_ms=call.at_ms)
     renamed = await change(services, call, job)
-    return renamed if isinstance(renamed, Refusal) else await _read(services, call)
+    return renamed if isinstance(renamed, Refusal) else await get_list(services, call)
 
 
 async def delete_list(services: Services, call: Call) -> Refusal | None:
@@ -137,8 +145,8 @@ async def count_entries(services: Services, call: Call) -> TotalBody | Refusal:
 def _scan(
     snapshot: Snapshot, after: bytes, count: int, *, number: int, list_id: str, beginning: str, now_ms: int
 ) -> Iterator[tuple[bytes, ListEntry | None]]:
-    rows = entries_behind(snapshot, number, list_id, beginning, after.decode(), count)
-    return ((at.encode(), entry if _is_shown(entry, beginning, now_ms) else None) for at, entry in rows)
+    for at, entry in entries_behind(snapshot, number, list_id, beginning, after.decode(), count):
+        yield at.encode(), entry if entry.is_living(now_ms) and entry.value.startswith(beginning) else None
 
 
 async def add_entries(services: Services, call: Call) -> AddedBody | Refusal:
@@ -146,12 +154,9 @@ async def add_entries(services: Services, call: Call) -> AddedBody | Refusal:
     with each value or expiry that is wrong, `409 list_limit`, `429` after much work.
     """
     body: AddEntriesBody = call.body
-    refusal = services.limits.work_refusal(call.organization.number, ENTRY_WORK * len(body.entries), call.at_ms)
-    if refusal is not None:
-        return refusal
-    found = await _find(services, call)
-    if found is None:
-        return Refusal("not_found")
+    found = await _to_change(services, call, len(body.entries))
+    if isinstance(found, Refusal):
+        return found
     entries = read_entries(found.kind, body.entries, call.at_ms)
     if isinstance(entries, Refusal):
         return entries
@@ -173,12 +178,9 @@ async def remove_entries(services: Services, call: Call) -> Refusal | None:
     after much work.
     """
     body: RemoveEntriesBody = call.body
-    refusal = services.limits.work_refusal(call.organization.number, ENTRY_WORK * len(body.values), call.at_ms)
-    if refusal is not None:
-        return refusal
-    found = await _find(services, call)
-    if found is None:
-        return Refusal("not_found")
+    found = await _to_change(services, call, len(body.values))
+    if isinstance(found, Refusal):
+        return found
     values = [canonical(found.kind, text) for text in body.values]
     faults = [_fault(f"values[{index}]") for index, value in enumerate(values) if value is None]
     if faults:
@@ -215,25 +217,15 @@ def _fault(field: str) -> Detail:
     return Detail(field, "invalid_value", "body")
 
 
-def _is_shown(entry: ListEntry, beginning: str, now_ms: int) -> bool:
-    return entry.is_living(now_ms) and entry.value.startswith(beginning)
+async def _to_change(services: Services, call: Call, entries: int) -> StoredList | Refusal:
+    """Return the list of the path, whose entries are to be changed. `404`, `429` after much work."""
+    refusal = services.limits.work_refusal(call.organization.number, ENTRY_WORK * entries, call.at_ms)
+    return refusal or await _find(services, call) or Refusal("not_found")
 
 
 async def _find(services: Services, call: Call) -> StoredList | None:
     number, list_id = call.organization.number, call.path["list_id"]
     return await services.store.query(partial(find_list, number=number, list_id=list_id))
-
-
-async def _read(services: Services, call: Call) -> ListBody | Refusal:
-    number, list_id = call.organization.number, call.path["list_id"]
-
-    def read(snapshot: Snapshot) -> ListBody | Refusal:
-        found = find_list(snapshot, number, list_id)
-        if found is None:
-            return Refusal("not_found")
-        return _row(call, found, expired_entries(snapshot, number, call.at_ms)[list_id])
-
-    return await services.store.query(read)
 
 
 def _row(call: Call, found: StoredList, expired: int) -> ListBody:

@@ -17,6 +17,7 @@ from svc.features.lists.standing import Effect, ListEffect, list_effects
 from svc.features.rules.compiling import compile_in_force
 from svc.features.rules.jobs import ruleset_in_force
 from svc.http.route import Call, Route, Services, console_route
+from svc.http.schema import InKind
 from svc.identify.velocity.counts import EnvironmentKind
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.values.fields import A_LIST_ID, about, id_form
@@ -26,9 +27,7 @@ from svc.kernel.values.refusals import Refusal, invalid
 class StandingQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Query of the standing of a value."""
 
-    environment: Annotated[
-        Literal["live", "test"], about("`live` is production, `test` staging and development.", "live")
-    ] = "live"
+    environment: InKind = "live"
     kind: (
         Annotated[
             Literal["visitor", "account", "address"],

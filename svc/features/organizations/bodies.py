@@ -50,15 +50,10 @@ NewOrigins = Annotated[AllowedOrigins, Meta(max_length=MAX_ORIGINS)]
 NewExpiry = Annotated[
     Annotated[datetime, Meta(tz=True)] | None, about("When the key stops working; `null` = never.", None)
 ]
-ListedKeyId = Annotated[str, about("Its id.", A_KEY_ID)]
 Prefix = Annotated[str, about("Start of the secret.", "svc_pk_us_production")]
-Last4 = Annotated[str, about("Last four characters of the secret.", "x7Qe")]
 KeyStatus = Annotated[
     Literal["active", "revoked"], about("`active` until it is revoked, also when it has expired.", "active")
 ]
-LastUsedAt = Annotated[Time | None, about("When it was last used, to the minute.", A_TIME)]
-ExpiresAt = Annotated[Time | None, about("When it stops working.", None)]
-RevokedAt = Annotated[Time | None, about("When it was revoked.", None)]
 Secret = Annotated[str, about("Shown this once.", "svc_pk_us_production_...")]
 NextCursor = Annotated[Cursor, about("Of the next page; left out on the last one, and where no page was asked for.")]
 MemberId = Annotated[str, Meta(examples=[A_MEMBER_ID], extra_json_schema=id_form("mem_"))]
@@ -103,17 +98,17 @@ class ListKeysQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class ProxyKeyBody(msgspec.Struct, frozen=True, kw_only=True):
     """One proxy key (interface 2.7)."""
 
-    id: ListedKeyId
+    id: Annotated[str, about("Its id.", A_KEY_ID)]
     name: NameText
     environment: KeyEnvironment
     region: Region
     prefix: Prefix
-    last4: Last4
+    last4: Annotated[str, about("Last four characters of the secret.", "x7Qe")]
     status: KeyStatus
-    last_used_at: LastUsedAt
-    expires_at: ExpiresAt
+    last_used_at: Annotated[Time | None, about("When it was last used, to the minute.", A_TIME)]
+    expires_at: Annotated[Time | None, about("When it stops working.", None)]
     created_at: CreatedAt
-    revoked_at: RevokedAt
+    revoked_at: Annotated[Time | None, about("When it was revoked.", None)]
 
 
 class ProxyKeysBody(msgspec.Struct, frozen=True):

@@ -6,7 +6,7 @@ Nothing here alters an audit record or takes one away. Only retention deletes re
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -24,8 +24,6 @@ from svc.kernel.tenants.queries import refuse_given
 from svc.kernel.tenants.tables import BALANCES, BILLING_CHANGES, ORGANIZATION_IDS, ORGANIZATIONS, PAST_DUE
 from svc.kernel.values.ids import HOUR_MS
 from svc.kernel.values.partitions import EndpointKey
-
-T = TypeVar("T")
 
 
 def create_organization(

@@ -16,6 +16,7 @@ from svc.kernel.store.directory import Opened
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.steps import Steps
 from svc.kernel.tenants.jobs import holding
+from svc.kernel.values.ids import first_id
 from svc.world import elapsed_s, pause
 
 
@@ -32,7 +33,7 @@ def drop_documents(operation: Operation, sure: bool) -> None:
     confirmed(f"This deletes the archived reports of {of} for good.", sure=sure)
     with store.read() as snapshot:
         before = holding(snapshot, number)
-    step = partial(removal.drop_documents, number=number, beyond=removal.before(operation.now_ms))
+    step = partial(removal.drop_documents, number=number, beyond=first_id(operation.now_ms + 1))
     with progress() as steps:
         steps.stage("dropping documents", before.events)
         dropped = operation.change(step, {})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -79,10 +78,6 @@ def _take_out(found: Opened, world: World, directory: Path, request_id: UUID) ->
         except ChangedError:
             raise CommandError(f"event {request_id} was changed meanwhile: run the command again") from None
 
-    commit(found, world, job, partial(_change, corrupt))
+    commit(found, world, job, lambda _: Change(corrupt.organization, str(request_id)))
     tables = [row.table for row in corrupt.rows if row.because] or ["index"]
     return {"request_id": str(request_id), "organization_id": organization_id, "tables": tables, "file": str(path)}
-
-
-def _change(corrupt: CorruptEvent, _: None) -> Change:
-    return Change(corrupt.organization, str(UUID(bytes=corrupt.request_id)))

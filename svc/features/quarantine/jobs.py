@@ -99,11 +99,6 @@ class CorruptEvent(NamedTuple):
     """Whether the event itself is corrupt, and goes."""
     excess: tuple[Excess, ...]
 
-    @property
-    def file_name(self) -> str:
-        """Return the name of its record."""
-        return f"{UUID(bytes=self.request_id)}.json"
-
 
 class Excess(NamedTuple):
     """By how much a counter is above what the readable events add up to."""
@@ -130,24 +125,20 @@ def find(snapshot: Snapshot, request_id: UUID) -> CorruptEvent | bool:
             rows = found if is_whole else tuple(row for row in found if row.because)
             excess = tuple(_excess(snapshot, number, scope, position)) if is_whole else ()
             if scope is not None and position is not None and is_whole:
-                rows += tuple(_tail_row(snapshot, scope, position))
+                rows += tuple(_taken(snapshot, EVENT_TAIL, EVENT_TAIL.key.pack(*scope, *position)))
             return CorruptEvent(number, raw_id, scope, position, rows, is_whole, excess)
     return is_known
 
 
 def _rows(snapshot: Snapshot, number: int, request_id: bytes) -> Iterator[TakenRow]:
-    for table in (EVENTS, DOCUMENTS, DEFERRED_REPORTS):
-        key = table.key.pack(number, request_id)
-        raw = snapshot.reader.get(table.name, key)
-        if raw is not None:
-            yield TakenRow(table.name, key, raw, _fault(table, key, raw))
+    for table in QUARANTINED:
+        yield from _taken(snapshot, table, table.key.pack(number, request_id))
 
 
-def _tail_row(snapshot: Snapshot, scope: Scope, position: Position) -> Iterator[TakenRow]:
-    key = EVENT_TAIL.key.pack(*scope, *position)
-    raw = snapshot.reader.get(EVENT_TAIL.name, key)
+def _taken(snapshot: Snapshot, table: Table[Any], key: bytes) -> Iterator[TakenRow]:
+    raw = snapshot.reader.get(table.name, key)
     if raw is not None:
-        yield TakenRow(EVENT_TAIL.name, key, raw, _fault(EVENT_TAIL, key, raw))
+        yield TakenRow(table.name, key, raw, _fault(table, key, raw))
 
 
 def _fault(table: Table[Any], key: bytes, raw: bytes) -> str:
@@ -245,7 +236,7 @@ def write(directory: Path, corrupt: CorruptEvent, content: bytes) -> Path:
     """
     folder = directory / FOLDER
     folder.mkdir(mode=0o700, exist_ok=True)
-    path = folder / corrupt.file_name
+    path = folder / f"{UUID(bytes=corrupt.request_id)}.json"
     durable_files.replace(path, content)
     durable_files.sync(directory)
     return path

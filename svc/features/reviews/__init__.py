@@ -9,7 +9,7 @@ FEATURE = Feature(
     erasure=("jobs",),
     retention=("jobs",),
     routes=("routes",),
-    invariants=("invariants",),
+    invariants=("jobs",),
     refusals={
         "review_closed": ErrorCode(409, "This review is closed. Open it again to change it."),
         "review_open": ErrorCode(409, "This review, or another one of its visitor and account, is open."),

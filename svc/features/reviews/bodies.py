@@ -8,12 +8,14 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from svc.features.events.console_bodies import InEnvironment
-from svc.features.labels.bodies import NewLabel, NewReason, NoteText
 from svc.features.reviews.reviews import LONGEST_NOTE, MEMBER_ID_FORM, Note, ReviewState
 from svc.features.webhooks.content.payloads import ReviewBody
 from svc.http.schema import CursorOn, Limit
+from svc.identify.model import Label, LabelReason
 from svc.kernel.values.fields import A_MEMBER_ID, Environment, PageCursor, RequestId, Timestamp, about, id_form
 from svc.kernel.values.struct_fields import body_of
+
+_NoteText = Annotated[str, about("What was written.", "Asked for a refund.")]
 
 
 class ReviewsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -86,8 +88,8 @@ class AssignReviewBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 class CloseReviewBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Body of `closeReview`."""
 
-    label: NewLabel
-    label_reason: NewReason | UnsetType = UNSET
+    label: Annotated[Label, about("What the event turned out to be.", "fraud")]
+    label_reason: Annotated[LabelReason, about("Why.", "chargeback")] | UnsetType = UNSET
     note: (
         Annotated[str, Meta(max_length=LONGEST_NOTE), about("What was found.", "Same card as yesterday.")] | UnsetType
     ) = UNSET
@@ -96,14 +98,14 @@ class CloseReviewBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 class NewNoteBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Body of a new note."""
 
-    text: Annotated[NoteText, Meta(min_length=1, max_length=LONGEST_NOTE)]
+    text: Annotated[_NoteText, Meta(min_length=1, max_length=LONGEST_NOTE)]
 
 
 class NoteBody(msgspec.Struct, frozen=True, kw_only=True):
     """A note about a visitor or an account (decisions 14.5)."""
 
     id: Annotated[str, about("Id of the note.", "note_0qppzPLvL54VURDkQrfS", form=id_form("note_"))]
-    text: NoteText
+    text: _NoteText
     created_at: Annotated[Timestamp, about("When it was written.")]
     author: (
         Annotated[str, about("The member who wrote it; left out where a management key did.", A_MEMBER_ID)] | UnsetType

@@ -7,6 +7,7 @@ opens a review, writes five and its webhook event.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
@@ -14,18 +15,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from svc.features.contracts.cleanup import CleanupStep, CleanupTask, Sweep
+from svc.features.contracts.cleanup import CleanupStep, CleanupTask, Pass
 from svc.features.contracts.erased import Erased, Forgetting, Keys
 from svc.features.labels.jobs import LabelChange, label_request
 from svc.features.members.jobs import find_member
-from svc.features.reviews.queries import (
-    count_notes,
-    find_review,
-    opened_review,
-    reviews_of,
-    subject_digest,
-    subject_stem,
-)
+from svc.features.reviews.queries import count_notes, find_review, opened_review, reviews_of, subject_stem
 from svc.features.reviews.reviews import (
     MAX_NOTES,
     MAX_NOTIFIED,
@@ -43,7 +37,7 @@ from svc.features.webhooks.content.envelope import derived_event_id, with_note, 
 from svc.features.webhooks.jobs.cleanup import change_body, purge_webhook_event, webhook_event_rows
 from svc.features.webhooks.jobs.deliveries import enqueue_about
 from svc.features.webhooks.records import EventType, webhook_environment
-from svc.identify.model import SUBJECTS, Label, Subject
+from svc.identify.model import Label, Subject
 from svc.identify.records import RETENTION_MS, Event
 from svc.identify.tables import EVENTS
 from svc.kernel.net.trace_context import TraceContext
@@ -86,9 +80,7 @@ def open_review(  # noqa: PLR0913  what is sent, and to whom
     if raw_id is not None:
         return Reviewed(opened_review(transaction, number, raw_id))
     review = review_of(event, request_id, now_ms, entropy, opened_by)
-    for table, key in _rows_of(number, review):
-        value: Any = review if table is REVIEWS else review.raw_id if table is OPEN_CASES else b""
-        transaction.put(table, key, value)
+    _put(transaction, number, review)
     queues = _notify(transaction, number, "review.opened", review, now_ms, trace, notified) if notify else ()
     return Reviewed(review, queues, is_new=True)
 
@@ -97,10 +89,9 @@ def assign_review(transaction: Transaction, number: int, review_id: str, assigne
     """Assign an open review to a member of the organization, or to nobody with `None`. Refusals: `404 not_found`, `409
     review_closed`, `422` (`invalid_value`) if the assignee is not a member.
     """
-    review = find_review(transaction, number, review_id)
-    refusal = _unchangeable(review)
-    if review is None or refusal is not None:
-        return refusal or Refusal("not_found")
+    review = _open_one(transaction, number, review_id)
+    if isinstance(review, Refusal):
+        return review
     if assignee is not None and find_member(transaction, number, assignee) is None:
         return invalid("assignee", "invalid_value")
     assigned = msgspec.structs.replace(review, assignee=assignee)
@@ -125,10 +116,9 @@ def close_review(
     """Close a review and label its event, and no other event. Refusals: `404 not_found`, `409 review_closed`. An event
     that arrived more than 400 days ago is not labeled.
     """
-    review = find_review(transaction, number, review_id)
-    refusal = _unchangeable(review)
-    if review is None or refusal is not None:
-        return refusal or Refusal("not_found")
+    review = _open_one(transaction, number, review_id)
+    if isinstance(review, Refusal):
+        return review
     now_ms = max(now_ms, (review.reopened_at_ms or 0) + 1)
     closed = msgspec.structs.replace(
         review,
@@ -176,17 +166,18 @@ def reopen_review(
         reopened_by=reopened_by,
         notified_ms=(*notified_ms, review.closed_at_ms, at_ms),
     )
-    for table, key in _rows_of(number, reopened):
-        value: Any = reopened if table is REVIEWS else reopened.raw_id if table is OPEN_CASES else b""
-        transaction.put(table, key, value)
+    _put(transaction, number, reopened)
     return Reviewed(reopened, _notify(transaction, number, "review.opened", reopened, at_ms, trace))
 
 
 _TOO_OFTEN = "This review was closed and opened again too often within 30 days."
 
 
-def _unchangeable(review: Review | None) -> Refusal | None:
-    return Refusal("review_closed") if review is not None and review.state == "closed" else None
+def _open_one(snapshot: Snapshot, number: int, review_id: str) -> Review | Refusal:
+    review = find_review(snapshot, number, review_id)
+    if review is None:
+        return Refusal("not_found")
+    return review if review.state == "open" else Refusal("review_closed")
 
 
 def _notify(
@@ -228,25 +219,24 @@ _NOTIFIED: tuple[EventType, ...] = ("review.closed", "review.opened")
 
 
 def review_rows(number: int, review: Review) -> Iterator[tuple[Table[Any], tuple[Any, ...]]]:
-    """Return (table, key) of every row of a review."""
-    return ((table, key) for table, key in _rows_of(number, review) if review.state == "open" or table not in _OF_OPEN)
-
-
-_OF_OPEN: tuple[Table[Any], ...] = (OPEN_REVIEWS, OPEN_CASES)
-
-
-def _rows_of(number: int, review: Review) -> Iterator[tuple[Table[Any], tuple[Any, ...]]]:
+    """Yield (table, key) of every row of a review."""
     yield REVIEWS, (number, review.raw_id)
-    yield OPEN_REVIEWS, (number, review.raw_id)
-    yield OPEN_CASES, (number, review.case)
+    if review.state == "open":
+        yield OPEN_REVIEWS, (number, review.raw_id)
+        yield OPEN_CASES, (number, review.case)
     named: tuple[tuple[Subject, str | None], ...] = (("visitor", review.visitor_id), ("account", review.account_id))
     for subject, subject_id in named:
         if subject_id is not None:
-            digest = subject_digest(number, subject, subject_id)
-            yield SUBJECT_REVIEWS, (number, SUBJECTS.index(subject), digest, review.raw_id)
+            yield SUBJECT_REVIEWS, (number, *subject_stem(number, subject, subject_id), review.raw_id)
 
 
 ROWS_OF_A_REVIEW = 8
+
+
+def _put(transaction: Transaction, number: int, review: Review) -> None:
+    for table, key in review_rows(number, review):
+        value: Any = review if table is REVIEWS else review.raw_id if table is OPEN_CASES else b""
+        transaction.put(table, key, value)
 
 
 def _delete(transaction: Transaction, number: int, review: Review) -> int:
@@ -278,8 +268,7 @@ def forget_reviews(transaction: Transaction, number: int, subject: Subject, subj
             else:
                 rows += change_body(transaction, number, event_id, without_account)
         if subject == "account" and not is_second:
-            for table, key in review_rows(number, left):
-                transaction.put(table, key, left if table is REVIEWS else left.raw_id if table is OPEN_CASES else b"")
+            _put(transaction, number, left)
     return True
 
 
@@ -345,14 +334,6 @@ def _is_reviewed(snapshot: Snapshot, number: int, subject: Subject, subject_id: 
     return any(reviews_of(snapshot, number, subject, subject_id))
 
 
-def _of_visitor(snapshot: Snapshot, number: int, _: int, raw_id: bytes) -> Keys:
-    return _of_subject(snapshot, number, "visitor", raw_id.decode())
-
-
-def _of_account(snapshot: Snapshot, number: int, account_id: str) -> Keys:
-    return _of_subject(snapshot, number, "account", account_id)
-
-
 def _of_subject(snapshot: Snapshot, number: int, subject: Subject, subject_id: str) -> Keys:
     for review in reviews_of(snapshot, number, subject, subject_id):
         yield from review_rows(number, review)
@@ -361,9 +342,7 @@ def _of_subject(snapshot: Snapshot, number: int, subject: Subject, subject_id: s
 
 
 ERASED = {
-    "forget_reviews": Erased(
-        (REVIEWS, OPEN_REVIEWS, OPEN_CASES, SUBJECT_REVIEWS), of_visitor=_of_visitor, of_account=_of_account
-    ),
+    "forget_reviews": Erased((REVIEWS, OPEN_REVIEWS, OPEN_CASES, SUBJECT_REVIEWS), of_subject=_of_subject),
 }
 FORGET = Forgetting(is_known=_is_reviewed, step=forget_reviews)
 
@@ -378,8 +357,27 @@ def _delete_old(now_ms: int, start: tuple[Any, ...], transaction: Transaction) -
     return CleanupStep(len(old), start if len(old) == most else None)
 
 
-def _old_reviews(sweep: Sweep) -> CleanupTask:
-    return CleanupTask(REVIEWS.name, partial(_delete_old, sweep.now_ms), (sweep.number,))
+PASSES: tuple[Pass, ...] = (
+    lambda sweep: CleanupTask(REVIEWS.name, partial(_delete_old, sweep.now_ms), (sweep.number,)),
+)
 
 
-PASSES = (_old_reviews,)
+def review_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
+    """Yield what is wrong with the reviews of an organization, in words."""
+    rows = Counter[str]()
+    for (_, raw_id), review in snapshot.scan(REVIEWS, number):
+        if review.raw_id != raw_id:
+            yield f"review {review.id} of organization {number} lies under another id"
+        was_closed = review.state == "closed" or review.reopened_at_ms is not None
+        if (review.label is not None) != was_closed:
+            yield f"review {review.id} of organization {number} is {review.state} and its label says otherwise"
+        for table, key in review_rows(number, review):
+            rows[table.name] += 1
+            if not snapshot.has(table, *key):
+                yield f"review {review.id} of organization {number} has no row in {table.name}"
+    for table in (OPEN_REVIEWS, OPEN_CASES, SUBJECT_REVIEWS):
+        if sum(1 for _ in snapshot.scan_keys(table, (number,), (number + 1,))) != rows[table.name]:
+            yield f"{table.name} of organization {number} has rows of reviews that do not say so"
+
+
+RULES = {"reviews": review_faults}

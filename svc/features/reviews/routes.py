@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import UNSET
 
@@ -256,37 +256,38 @@ def _about(call: Call) -> tuple[Subject, str]:
     return "account", call.path["account_id"]
 
 
-def _routes(whom: str, path: str) -> tuple[Route, ...]:
-    """Return the routes of notes about `whom`, `Visitor` or `Account`."""
-    routes: dict[str, dict[str, Any]] = {
-        f"list{whom}Notes": {"handler": list_notes, "summary": f"List notes about {_A[whom]}"},
-        f"create{whom}Note": {
-            "method": "POST",
-            "handler": create_note,
-            "needs": "judge",
-            "summary": f"Write a note about {_A[whom]}",
-            "description": "At most 100. Notes are kept for 400 days; the erasure of their subject deletes them.",
-            "body": NewNoteBody,
-            "status": 201,
-            "errors": ("note_limit",),
-        },
-        f"delete{whom}Note": {
-            "method": "DELETE",
-            "handler": remove_note,
-            "needs": "judge",
-            "summary": f"Delete a note about {_A[whom]}",
-            "status": 204,
-        },
-    }
-    paths = (path, path, path + "/{note_id}")
+def _routes_of_notes(whom: str, whose: str, path: str) -> tuple[Route, ...]:
+    """Return the routes of notes about `whom`, such as `a visitor`; `whose` stands in the names of operations."""
     of_notes = partial(Route, tag="Management: notes", kinds=("management",), variables=_NOTE_ID)
-    return tuple(
-        of_notes(operation_id=name, path=ORGANIZATION + at, **fields)
-        for (name, fields), at in zip(routes.items(), paths, strict=True)
+    return (
+        of_notes(
+            operation_id=f"list{whose}Notes",
+            path=ORGANIZATION + path,
+            summary=f"List notes about {whom}",
+            handler=list_notes,
+        ),
+        of_notes(
+            operation_id=f"create{whose}Note",
+            method="POST",
+            path=ORGANIZATION + path,
+            summary=f"Write a note about {whom}",
+            description="At most 100. Notes are kept for 400 days; the erasure of their subject deletes them.",
+            handler=create_note,
+            needs="judge",
+            body=NewNoteBody,
+            status=201,
+            errors=("note_limit",),
+        ),
+        of_notes(
+            operation_id=f"delete{whose}Note",
+            method="DELETE",
+            path=ORGANIZATION + path + "/{note_id}",
+            summary=f"Delete a note about {whom}",
+            handler=remove_note,
+            needs="judge",
+            status=204,
+        ),
     )
-
-
-_A = {"Visitor": "a visitor", "Account": "an account"}
 
 
 ROUTES: tuple[Route, ...] = (
@@ -378,6 +379,6 @@ ROUTES: tuple[Route, ...] = (
         needs="judge",
         errors=("review_open",),
     ),
-    *_routes("Visitor", "/visitors/{visitor_id}/notes"),
-    *_routes("Account", "/accounts/{account_id}/notes"),
+    *_routes_of_notes("a visitor", "Visitor", "/visitors/{visitor_id}/notes"),
+    *_routes_of_notes("an account", "Account", "/accounts/{account_id}/notes"),
 )

@@ -56,12 +56,17 @@ WindowStart = Annotated[
 ]
 
 
-class StatisticsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Query of the statistics. The window is checked by `svc.identify.events.listing`."""
+class WindowQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Query of the networks, and of the actions. The window is checked by `svc.identify.events.listing`."""
 
     environment: InEnvironment = "production"
     start: WindowStart = msgspec.field(default=UNSET, name="from")
     end: WindowEnd = msgspec.field(default=UNSET, name="to")
+
+
+class StatisticsQuery(WindowQuery, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Query of the statistics."""
+
     step: StepLength = "hour"
 
 
@@ -160,25 +165,9 @@ class ActionsBody(msgspec.Struct, frozen=True, kw_only=True):
     since: Annotated[Timestamp, about("Where it was not: from when on.")] | UnsetType = UNSET
 
 
-class ActionsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Query of the actions. The window is checked by `svc.identify.events.listing`."""
-
-    environment: InEnvironment = "production"
-    start: WindowStart = msgspec.field(default=UNSET, name="from")
-    end: WindowEnd = msgspec.field(default=UNSET, name="to")
-
-
-class NetworksQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Query of the networks. The window is checked by `svc.identify.events.listing`."""
-
-    environment: InEnvironment = "production"
-    start: WindowStart = msgspec.field(default=UNSET, name="from")
-    end: WindowEnd = msgspec.field(default=UNSET, name="to")
-
-
 async def read_networks(services: Services, call: Call) -> NetworksBody | Refusal:
     """`GET /console/api/networks`: where the newest identifications of a window came from. `422 invalid_window`."""
-    query: NetworksQuery = call.query
+    query: WindowQuery = call.query
     window = read_window(sent(query.start), sent(query.end), call.at_ms, services.event_retention_ms)
     if isinstance(window, Refusal):
         return window
@@ -206,7 +195,7 @@ async def read_actions(services: Services, call: Call) -> ActionsBody | Refusal:
 
     What actions there are is taken from events all over the window; the index counts those.
     """
-    query: ActionsQuery = call.query
+    query: WindowQuery = call.query
     window = read_window(sent(query.start), sent(query.end), call.at_ms, services.event_retention_ms)
     if isinstance(window, Refusal):
         return window
@@ -323,7 +312,7 @@ ROUTES: tuple[Route, ...] = (
             "may be missing."
         ),
         handler=read_actions,
-        query=ActionsQuery,
+        query=WindowQuery,
         errors=("invalid_window",),
     ),
     console_route(
@@ -332,7 +321,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Read the networks of an environment",
         description=f"Of the newest {EVENTS_LOOKED_AT:,} identifications of the window.",
         handler=read_networks,
-        query=NetworksQuery,
+        query=WindowQuery,
         errors=("invalid_window",),
     ),
 )

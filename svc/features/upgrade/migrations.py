@@ -61,22 +61,6 @@ def _third_version(transaction: Transaction) -> None:
     _clear(transaction, *_FORMER_INDEXES)
 
 
-def _fourth_version(_: Transaction) -> None:
-    """Version 4: retention notes where it has looked. Nothing to convert: it has looked nowhere."""
-
-
-def _fifth_version(_: Transaction) -> None:
-    """Version 5: the tokens of visitors have an origin and a life. Nothing to convert: a visitor's record is read in
-    either form, and written in the new one at its next change.
-    """
-
-
-def _sixth_version(_: Transaction) -> None:
-    """Version 6: events have an account, an action and a velocity, and are found by account, action and network too.
-    Version 7 indexes stored events by their network.
-    """
-
-
 def _seventh_version(transaction: Transaction) -> None:
     """Version 7: find events by the rule that decided them and by rules that matched in shadow mode; give accounts
     records; count a sign-up without an account as one of its own. All come from events and velocity rows. Events are
@@ -142,24 +126,20 @@ def _split_statistics(transaction: Transaction) -> None:
         if raw is None:
             continue
         transaction.delete(statistics, organization)
-        try:
+        with suppress(msgspec.DecodeError):  # what cannot be read is learned again
             rows = rows_of_format_2(raw)
-        except msgspec.DecodeError:
-            rows = None  # they learn again
-        if rows is None:
-            continue
-        for family, row in {SHARED: rows.shared, **rows.classes}.items():
-            transaction.put(STATISTICS, (organization, PRODUCTION, family), row)
+            if rows is not None:
+                for family, row in {SHARED: rows.shared, **rows.classes}.items():
+                    transaction.put(STATISTICS, (organization, PRODUCTION, family), row)
 
 
 MIGRATIONS: dict[int, Migration] = {
     2: _second_version,
     3: _third_version,
-    4: _fourth_version,
-    5: _fifth_version,
-    6: _sixth_version,
     7: _seventh_version,
     8: _eighth_version,
     9: _ninth_version,
 }
-"""By the version that each leads to."""
+"""By the version that each leads to. Versions 4, 5 and 6 add tables, and convert nothing: a visitor's record is read in
+the form before version 5 too, and version 7 indexes events by the networks of version 6.
+"""

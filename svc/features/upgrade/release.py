@@ -28,7 +28,6 @@ SUMS = "SHA256SUMS"
 MAX_SUMS_BYTES = 1 << 20
 _LINE = re.compile(r"([0-9A-Fa-f]{64}) [ *]([A-Za-z0-9][A-Za-z0-9._+~-]*)")
 """As `sha256sum` writes it: text or binary, and a name without a folder, spaces or escapes."""
-_EXECUTABLE = re.compile(r"svc-(\d[^-]*)-linux-([a-z0-9_]+)")
 _WHEEL = re.compile(r"svc_visitor_id-(\d[^-]*)-py3-none-any\.whl")
 VERSIONS_FILE = "store_versions.json"
 """In this package, for who reads a wheel without running it: `StoreVersions`, written by `tests/store/release.py`."""
@@ -169,17 +168,13 @@ def program_for(machine: str, release: Release, downloaded: Downloaded) -> Progr
     """Return the program to ask among the verified files: the executable for this kind of machine (`x86_64`), or else
     the wheel. Raises `ReleaseError` if neither is there, or several are.
     """
-    executables = [
-        Program(name, found[1], is_executable=True)
-        for name in downloaded.verified
-        if (found := _EXECUTABLE.fullmatch(name)) is not None and found[2] == machine
-    ]
-    wheels = [
-        Program(name, found[1], is_executable=False)
-        for name in downloaded.verified
-        if (found := _WHEEL.fullmatch(name)) is not None
-    ]
-    for programs in (executables, wheels):
+    executable = re.compile(rf"svc-(\d[^-]*)-linux-{re.escape(machine)}")
+    for pattern in (executable, _WHEEL):
+        programs = [
+            Program(name, found[1], is_executable=pattern is executable)
+            for name in downloaded.verified
+            if (found := pattern.fullmatch(name)) is not None
+        ]
         if len(programs) > 1:
             names = ", ".join(program.file for program in programs)
             raise ReleaseError(f"{release.folder / SUMS} names programs of several releases: {names}")

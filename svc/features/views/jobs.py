@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
-from svc.features.contracts.cleanup import CleanupTask, Sweep, each_row
+from svc.features.contracts.cleanup import Pass, each_row
 from svc.features.members.jobs import find_member
-from svc.features.views.tables import SAVED_VIEWS, raw_owner
-from svc.features.views.views import MAX_OWN_VIEWS, MAX_SHARED_VIEWS, View
+from svc.features.views.tables import MAX_OWN_VIEWS, MAX_SHARED_VIEWS, SAVED_VIEWS, View, raw_owner
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.values.ids import raw_ordered_id
 from svc.kernel.values.refusals import Refusal
@@ -69,8 +68,4 @@ def _delete_ownerless(transaction: Transaction, key: tuple[Any, ...], view: View
     return transaction.delete(SAVED_VIEWS, *key)
 
 
-def _ownerless_views(sweep: Sweep) -> CleanupTask:
-    return each_row(SAVED_VIEWS, _delete_ownerless, sweep.number)
-
-
-PASSES = (_ownerless_views,)
+PASSES: tuple[Pass, ...] = (lambda sweep: each_row(SAVED_VIEWS, _delete_ownerless, sweep.number),)

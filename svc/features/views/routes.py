@@ -9,12 +9,12 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from svc.features.views.jobs import find_view, keys_of, save_view, views_at
-from svc.features.views.tables import SAVED_VIEWS
-from svc.features.views.views import (
+from svc.features.views.tables import (
     LONGEST_NAME,
     LONGEST_VALUE,
     MAX_PARAMETERS,
     MAX_QUERY_BYTES,
+    SAVED_VIEWS,
     View,
     ViewScreen,
     is_name,

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import click
 import msgspec
 
+from svc.command.changes import apply
+from svc.command.data_directory import read_through
 from svc.command.help import examples
 from svc.command.operation import Operation, OrganizationGroup
-from svc.command.output import CommandError, confirmed, show_table, yes_option
-from svc.features.browser_keys.command import revoke_browser_keys
+from svc.command.output import CommandError, TimestampType, confirmed, progress, show_table, yes_option
+from svc.features.browser_keys.jobs import REVOKED_AT_ONCE, Signed, keys_behind, revoke_keys
 from svc.features.erasure.texts import remaining
 from svc.features.events import text as event_text
 from svc.features.events.console_bodies import address_rows, seen, tag_rows
@@ -30,6 +33,7 @@ from svc.identify.events.listing import Filters
 from svc.identify.queries.visitors import Activity, find_visitor
 from svc.kernel.values.fields import Environment
 from svc.kernel.values.ids import end_of_now, is_visitor_id
+from svc.kernel.values.timestamps import timestamp
 
 EVENTS_OF_A_VISITOR = 200
 """Its newest ones, of which tags and addresses are shown."""
@@ -43,7 +47,6 @@ def visitor() -> None:
 
 
 visitor.add_command(export_visitor, "export")
-visitor.add_command(revoke_browser_keys)
 
 
 @visitor.command(reads=True, epilog=examples("svc visitor show ORG VISITOR --environment development"))
@@ -139,3 +142,47 @@ def erase(operation: Operation, visitor_id: str, sure: bool) -> None:
         left = [*remaining(snapshot, number, visitor_id), *sorted(operation.corrupt)]
     ended_as = {"organization_id": of, "visitor_id": visitor_id, "status": "erased"}
     operation.show(ended_as | ({"remains_in": left} if left else {}))
+
+
+@visitor.command(
+    "revoke-keys",
+    epilog=examples(
+        "svc visitor revoke-keys ORG --since 2026-03-01T10:00:00Z",
+        "svc visitor revoke-keys ORG --since 7d --yes --json",
+    ),
+)
+@click.option(
+    "--since", "since_ms", type=TimestampType(), required=True, metavar="T", help="First signed since: 24h, RFC 3339."
+)
+@click.option(
+    "--until", "until_ms", type=TimestampType(), metavar="T", help="First signed before this time; now if left out."
+)
+@yes_option
+def revoke_browser_keys(operation: Operation, since_ms: int, until_ms: int | None, sure: bool) -> None:
+    """Revoke the keys of browsers that first signed in a window of time, of all visitors of an organization.
+
+    Use it after a script that was not yours ran on your pages: it may have planted a key. The visitors stay, unproven
+    until the web SDK has renewed their keys. A planted key may first sign on a later visit: leave out --until.
+    """
+    of, number, now_ms = operation.organization_id, operation.number, operation.now_ms
+    signed = Signed(since_ms, end_of_now(now_ms) if until_ms is None else until_ms)
+    if since_ms > now_ms or signed.from_ms >= signed.to_ms:
+        raise click.UsageError("--since is a time that has passed, and before --until")
+    with progress() as steps:
+        steps.stage("looking through visitors", 0)
+        counted = read_through(operation.store, partial(keys_behind, number=number, signed=signed), 0)
+        keys_of = {visitor: keys for visitor, keys in counted if keys}
+    visitors = list(keys_of)
+    if visitors:
+        keys = sum(keys_of.values())
+        confirmed(f"This revokes {keys} keys of {len(visitors)} visitors of {of}, for good.", sure=sure)
+    asked = {"since": timestamp(signed.from_ms), "until": timestamp(signed.to_ms)}
+    revoked = 0
+    with progress() as steps:
+        steps.stage("revoking", len(visitors))
+        for begin in range(0, len(visitors) or 1, REVOKED_AT_ONCE):
+            some = visitors[begin : begin + REVOKED_AT_ONCE]
+            job = partial(revoke_keys, number=number, signed=signed, visitors=some, now_ms=now_ms)
+            revoked += apply(operation.found, job) if begin else operation.change(job, asked)
+            steps.step(len(some))
+    operation.show({"organization_id": of, **asked, "visitors": len(visitors), "revoked": revoked})

@@ -32,7 +32,6 @@ from svc.http.callers.limits import EVENT_WORK
 from svc.http.change import caller_of, change
 from svc.http.route import ORGANIZATION, Call, Route, Services, console_route
 from svc.identify.queries import events
-from svc.identify.queries import events as event_queries
 from svc.identify.queries import weights as weights_queries
 from svc.identify.queries.weights import ScopeWeights
 from svc.identify.records import Document, Event
@@ -265,7 +264,7 @@ def _document(snapshot: Snapshot, number: int, request_id: UUID, event: Event) -
     if not event.has_document:
         return None
     try:
-        return event_queries.document(snapshot, number, request_id)
+        return events.document(snapshot, number, request_id)
     except CorruptionError as error:
         log.exception("an archive cannot be read", request_id=str(request_id), reason=str(error))
         return None

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 
 import msgspec
 
-from svc.identify.model import LABELS, RULE_ACTIONS, Level, VisitorKind
+from svc.identify.model import LABELS, RULE_ACTIONS, Level, Subject, VisitorKind
 from svc.identify.records import Event
 from svc.identify.scoring.signals import CATALOG, GROUPS
 from svc.identify.velocity.counts import ACCOUNT_ID, ACTION
@@ -108,6 +108,11 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
 
 
 EVERYTHING = Filters()
+
+
+def filters_of(subject: Subject, subject_id: str) -> Filters:
+    """Return the filters that find the events of an account or a visitor."""
+    return Filters(account_id=subject_id) if subject == "account" else Filters(visitor_id=subject_id)
 
 
 def values_of(event: Event, facet: Facet) -> tuple[str, ...]:

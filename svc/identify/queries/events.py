@@ -339,6 +339,19 @@ def event_if_readable(snapshot: Snapshot, number: int, request_id: bytes) -> Eve
     return None
 
 
+def events_matching(
+    snapshot: Snapshot, number: int, filters: Filters, environments: Sequence[Environment] = ENVIRONMENTS
+) -> Iterator[tuple[bytes, Event | None]]:
+    """Yield (request id, 16 bytes, and event) of the organization's events that match, however old; `None` for one
+    that cannot be read, which the index has for these filters.
+    """
+    for environment in map(ENVIRONMENTS.index, environments):
+        for _, request_id in Search(snapshot, Scope(number, environment), wanted(filters)):
+            event = event_if_readable(snapshot, number, request_id)
+            if event is None or filters.matches(event):  # another may have its digests
+                yield request_id, event
+
+
 def event_by_request(
     snapshot: Snapshot, number: int, environment: Environment, request_id: UUID, now_ms: int, retention_ms: int
 ) -> Event | None:

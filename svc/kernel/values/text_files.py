@@ -135,6 +135,13 @@ def written(text: str) -> str:
     return _SHOWN.sub(r"\1'", f"'{text}'" if _has_blank_ends(text) else text)
 
 
+def csv_line(cells: tuple[str, ...]) -> bytes:
+    """Return one row of CSV, of cells without control characters."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(cells)
+    return line.getvalue().encode()
+
+
 def _read(cell: str) -> str:
     cell = _HIDDEN.sub(r"\1", cell.strip())
     return cell[1:-1] if cell[:1] == "'" == cell[-1:] and _has_blank_ends(cell[1:-1]) else cell

@@ -99,7 +99,7 @@ class Reader(Protocol):
 
     @property
     def commit(self) -> int:
-        """The number of the last commit in this state, of a writer in its first one. Equal numbers are equal states."""
+        """The number of the last commit in this state; a writer's, in that it began with. Equal ones, equal states."""
         ...
 
     @property
@@ -116,7 +116,7 @@ class Reader(Protocol):
         return [self.get(table, key) for key in keys]
 
     def range(self, asked: KeyRange, /) -> Iterator[tuple[bytes, bytes]]:
-        """Return (key, value) in key order; the table is not written to meanwhile. Raises `codec.CorruptionError`."""
+        """Return (key, value) in key order; do not write to the table meanwhile. Raises `codec.CorruptionError`."""
         ...
 
     def count(self, table: str, /) -> int:

@@ -46,4 +46,4 @@ class Organization(msgspec.Struct, frozen=True, array_like=True):
     has_rules: bool = False
     """Whether it has saved rules or used a list since it was made."""
     filled_lists: tuple[str, ...] = ()
-    """Its lists with entries, expired ones too: rules ask no other, so one with entries is always named."""
+    """Names of its lists with entries, expired ones too: rules ask no other, so each of them is named."""

@@ -139,7 +139,7 @@ def scan_keys(snapshot: Snapshot, number: int, after: ApiKey | None = None) -> I
 
 
 def find_key_by_id(snapshot: Snapshot, key_id: str) -> ApiKey | None:
-    """Return any key by its id, revoked or not; `None` if there is none. Raises `CorruptionError` for half a key."""
+    """Return a key by its id, revoked or not, else `None`. Raises `CorruptionError` if only its index row is there."""
     digest = snapshot.get(KEY_IDS, key_id) if is_id("key_", key_id) else None
     key = None if digest is None else snapshot.get(KEYS, digest)
     if digest is not None and key is None:

@@ -92,7 +92,7 @@ def make_folder(path: Path) -> None:
 
 
 def require_space(needed: int, folder: Path, copy: str, next_step: str) -> None:
-    """Raise `DirectoryError`, with the `next_step`, if the disk of `folder` has not the bytes that `copy` may need."""
+    """Raise `DirectoryError`, with the `next_step`, if a `copy` may need more bytes than the disk of `folder` has."""
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise DirectoryError(

@@ -192,7 +192,7 @@ class Rows:
         return [statement for statement, _ in self._sent]
 
     def take(self, results: Sequence[Result], but: frozenset[int] = frozenset()) -> None:
-        """Add the results of `fetches`, in order and with no reading in between, but for these organizations."""
+        """Add the results of `fetches`, in order and before any reading, except rows of the organizations `but`."""
         for (_, take), result in zip(self._sent, results, strict=True):
             take(result, but)
         self._missing_keys.clear()

@@ -206,7 +206,7 @@ def write(table: str) -> bytes:
 
 @lru_cache
 def add(table: str) -> bytes:
-    """Return the statement that inserts those of such rows that do not exist: for rows that never change."""
+    """Return the statement that inserts those of the rows of `write` that do not exist: for rows that never change."""
     return (
         f"insert into {_name(table)} select * from unnest($1::int4[], $2::bytea[], $3::bytea[]) on conflict do nothing"
     ).encode()

@@ -101,7 +101,7 @@ class Key:
         return packed
 
     def prefix(self, *values: Any) -> bytes:
-        """Return how keys with these first parts begin. Raises `struct.error` for values beyond the layout."""
+        """Return what keys with these first parts begin with. Raises `struct.error` for values beyond the layout."""
         fixed = len(self._prefixes) - 1
         if len(values) <= fixed:
             return self._prefixes[len(values)].pack(*values)

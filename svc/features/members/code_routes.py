@@ -21,7 +21,7 @@ from svc.features.members.bodies import (
     RecoveryCodesBody,
 )
 from svc.features.members.jobs import MemberChange, find_member
-from svc.features.members.sign_in.entering import PasswordHasher, change_member, guessable
+from svc.features.members.sign_in.entering import PasswordHasher, change_ending_streams, guessable
 from svc.features.members.sign_in.passwords import LONGEST_PASSWORD, is_guessable, is_password, stored_password
 from svc.features.members.sign_in.second_factor import (
     RECOVERY_ENTROPY,
@@ -120,7 +120,7 @@ async def confirm_codes(services: Services, call: Call) -> RecoveryCodesBody | R
         )
         return whose.replace(transaction, confirmed)
 
-    confirmed = await change_member(services, call, confirm)
+    confirmed = await change_ending_streams(services, call, confirm)
     return confirmed if isinstance(confirmed, Refusal) else RecoveryCodesBody(codes)
 
 
@@ -146,7 +146,7 @@ async def replace_recovery_codes(services: Services, call: Call) -> RecoveryCode
         digests = tuple(recovery_digest(key, proven.id, code) for code in codes)
         return whose.replace(transaction, msgspec.structs.replace(proven, recovery=digests))
 
-    replaced = await change_member(services, call, replace)
+    replaced = await change_ending_streams(services, call, replace)
     return replaced if isinstance(replaced, Refusal) else RecoveryCodesBody(codes)
 
 
@@ -178,7 +178,7 @@ async def change_password(services: Services, call: Call) -> Refusal | None:
         password = stored_password(key, member.id, hashed_new)
         return whose.replace(transaction, msgspec.structs.replace(member, password=password))
 
-    changed = await change_member(services, call, replace)
+    changed = await change_ending_streams(services, call, replace)
     return changed if isinstance(changed, Refusal) else None
 
 

@@ -27,7 +27,7 @@ from svc.features.members.sign_in.entering import (
     Entry,
     PasswordHasher,
     SessionBody,
-    change_member,
+    change_ending_streams,
     end_viewers,
     enter,
     entered,
@@ -139,7 +139,7 @@ async def _changed(
     caller = caller_of(call)
     number, by_member = caller.organization.number, caller.member is not None
     of_member = partial(job, number=number, member_id=call.path["member_id"], by_member=by_member)
-    return await change_member(services, call, of_member, may_use_reserve=may_use_reserve)
+    return await change_ending_streams(services, call, of_member, may_use_reserve=may_use_reserve)
 
 
 _MEMBER = ORGANIZATION + "/members/{member_id}"

@@ -182,7 +182,7 @@ def shown_session(caller: Caller, session: Session, region: str) -> SessionBody:
     )
 
 
-async def change_member(
+async def change_ending_streams(
     services: Services,
     call: Call,
     job: Callable[[Transaction], MemberChange | Refusal],

@@ -31,6 +31,7 @@ from tools.client_document import (
     operations,
     schemas,
     snake,
+    wrapped,
 )
 from tools.client_go import go_operations, go_types
 from tools.client_java import java_operations, java_types
@@ -96,10 +97,7 @@ def _described(schema: Json) -> str:
 
 
 def _python_text(text: str, indent: int) -> str:
-    lines: list[str] = []
-    for paragraph in text.replace("\\", "\\\\").split("\n\n"):
-        lines += [*textwrap.wrap(paragraph, 112 - indent, break_on_hyphens=False, break_long_words=False), ""]
-    lines = lines[:-1]
+    lines = wrapped(text.replace("\\", "\\\\"), 112 - indent)
     closed = [f'"""{lines[0]}', *lines[1:]]
     if len(lines) == 1:
         closed[0] += '"""'
@@ -292,11 +290,7 @@ def _member(name: str, schema: Json) -> str:
 
 
 def _typescript_text(text: str, indent: int) -> str:
-    room, margin = 114 - indent, " " * indent
-    lines: list[str] = []
-    for paragraph in text.split("\n\n"):
-        lines += [*textwrap.wrap(paragraph, room, break_on_hyphens=False, break_long_words=False), ""]
-    lines = lines[:-1]
+    lines, margin = wrapped(text, 114 - indent), " " * indent
     if len(lines) == 1:
         return f"{margin}/** {lines[0]} */"
     return "\n".join([f"{margin}/**", *(f"{margin} * {line}".rstrip() for line in lines), f"{margin} */"])

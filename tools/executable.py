@@ -87,11 +87,11 @@ OF_GLIBC = (
     "libutil.",
 )
 """Shared libraries that belong to the kernel's loader, and come from the system that runs the program."""
-_PINNED = re.compile(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)", re.MULTILINE)
+PINNED = re.compile(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)", re.MULTILINE)
 _ELF = b"\x7fELF"
 _ASK = """
 import json, sys, sysconfig
-print(json.dumps([sys.version.split()[0], sys.version_info[:2] == tuple(map(int, sys.argv[1:])), sys.base_prefix,
+print(json.dumps([sys.version.split()[0], sys.version_info[:2] == tuple(map(int, sys.argv[1:])),
                   sysconfig.get_path("stdlib"), sysconfig.get_config_var("DESTSHARED")]))
 """
 
@@ -139,7 +139,7 @@ def interpreter() -> Interpreter:
         command = [str(path), "-I", "-c", _ASK, "3", str(minor)]
         answer = subprocess.run(command, capture_output=True, text=True, check=False)
         if answer.returncode == 0:
-            full, is_same, _, stdlib, extensions = json.loads(answer.stdout)
+            full, is_same, stdlib, extensions = json.loads(answer.stdout)
             if is_same and Path(stdlib, "os.py").exists():
                 return Interpreter(path.resolve(), full, Path(stdlib), Path(extensions))
     raise AssertionError("the interpreter of this program answers")
@@ -169,7 +169,7 @@ def build(target: Path, program: Path) -> None:
 
 def pinned() -> list[Distribution]:
     """The libraries of `LOCK` as they are installed here. Raises `ExecutableError` for another version."""
-    found = [(distribution(name), wanted) for name, wanted in _PINNED.findall(LOCK.read_text())]
+    found = [(distribution(name), wanted) for name, wanted in PINNED.findall(LOCK.read_text())]
     for each, wanted in found:
         if each.version != wanted:
             raise ExecutableError(f"{each.name} is installed in version {each.version}, not {wanted}: make venv")

@@ -69,15 +69,9 @@ async def can_serve(
         before = signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)  # a worker is born with them blocked
         async with trio.open_nursery() as nursery:
 
-            async def end_at_signal() -> None:
+            async def end_after(happens: Callable[[], Awaitable[object]]) -> None:
                 nonlocal signaled
-                async for _ in signals:
-                    signaled = True
-                    nursery.cancel_scope.cancel()
-
-            async def end_with_parent(lifeline: int) -> None:
-                nonlocal signaled
-                await trio.lowlevel.wait_readable(lifeline)
+                await happens()
                 signaled = True
                 nursery.cancel_scope.cancel()
 
@@ -85,13 +79,13 @@ async def can_serve(
                 return _respond(world, why, request, reply)
 
             served = partial(serve, respond, listeners, EdgeLimits(), now_ms=world.now_ms)
-            nursery.start_soon(end_at_signal)
+            nursery.start_soon(end_after, partial(anext, signals))
             nursery.start_soon(partial(served, refuse=partial(edge_refusal, world), shutdown=shutdown))
             said_s = -SAY_S
             if lifeline is None:
                 notify("READY=1")  # it answers: a start that takes too long would be ended
             else:
-                nursery.start_soon(end_with_parent, lifeline)
+                nursery.start_soon(end_after, partial(trio.lowlevel.wait_readable, lifeline))
             while why is not None:
                 if lifeline is None:
                     notify("WATCHDOG=1")

@@ -58,14 +58,6 @@ class Relay:
         self._others: dict[int, _WorkerState] = {}
         self._is_ending = False
 
-    def keep(self) -> None:
-        """Start what only the leader does. Call this only while holding its lock or lease."""
-        self._bus.keep()
-
-    def resign(self) -> None:
-        """Stop what only the leader does."""
-        self._bus.resign()
-
     def due(self, queues: Iterable[EndpointKey]) -> None:
         """Wake the senders, in any process, of queues in which a commit has made deliveries due. Never waits."""
         by_partition: dict[int, list[EndpointKey]] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -42,6 +42,7 @@ from svc.kernel.store.installation import served_limits
 from svc.kernel.store.reading import ReadOnlyStore
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.operation_log import Following
+from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants.jobs import holdings
 from svc.kernel.tenants.queries import is_removed, organization, organizations, share_in_force
 from svc.kernel.values.errors import OperatorError
@@ -212,6 +213,15 @@ def _organizations_of(store: Readable) -> list[int]:
         return organizations(snapshot)
 
 
+def _of_each(store: Readable, find: Callable[[Snapshot, int], Iterable[str]], most: int | None = None) -> list[str]:
+    """Return what is found of each organization, with its id; `most`: of so many of them, `None` = of all."""
+    found: list[str] = []
+    for number in _organizations_of(store)[:most]:
+        with store.read() as snapshot:
+            found += [f"{name} of {organization(snapshot, number).id}" for name in find(snapshot, number)]
+    return found
+
+
 def _named(found: list[str], of: str = "") -> str:
     more = f" and {of}{len(found) - NAMED} more" if len(found) > NAMED else ""
     return "; ".join(found[:NAMED]) + more
@@ -221,13 +231,12 @@ def spellings_of(store: Readable) -> Finding:
     """Check whether ids of accounts differ only in case, blanks or invisible characters, which rules count apart; a
     warning where the newest events name such. Of many organizations the first `MAX_ORGANIZATIONS` are looked at.
     """
-    found: list[str] = []
-    for number in _organizations_of(store)[:MAX_ORGANIZATIONS]:
+
+    def alike(snapshot: Snapshot, number: int) -> Iterator[str]:
         for kind in KINDS:
-            with store.read() as snapshot:
-                groups = alike_accounts(snapshot, number, kind)
-                organization_id = organization(snapshot, number).id
-            found += [f"{' and '.join(map(ascii, ids[:NAMED]))} of {organization_id}" for ids in groups]
+            yield from (" and ".join(map(ascii, ids[:NAMED])) for ids in alike_accounts(snapshot, number, kind))
+
+    found = _of_each(store, alike, MAX_ORGANIZATIONS)
     if not found:
         return Finding("ok", "no two accounts of the newest events differ only in case, blanks or invisible characters")
     do = "each counts as an account of its own: send one spelling, best an opaque id (docs/accounts.md)"
@@ -238,12 +247,7 @@ def rules_of(store: Readable) -> Finding:
     """Check whether rules and filters that earlier versions saved could be saved by this one; a warning where they
     could not: they stay in force, and fail where they cannot be evaluated or cost too much (decisions 13.4).
     """
-    found: list[str] = []
-    for number in _organizations_of(store):
-        with store.read() as snapshot:
-            names = unsavable_conditions(snapshot, number)
-            organization_id = organization(snapshot, number).id
-        found += [f"{name} of {organization_id}" for name in names]
+    found = _of_each(store, unsavable_conditions)
     if not found:
         return Finding("ok", "every rule and filter could be saved as it is")
     do = "they fail where they cost too much or cannot be evaluated: preview them in the console, and save them again"
@@ -254,11 +258,9 @@ def idle_lists_of(store: Readable) -> Finding:
     """Check whether an active rule asks each list of blocked and trusted that has entries; a warning where none does
     (decisions 13.3).
     """
-    found: list[str] = []
-    for number in _organizations_of(store):
-        with store.read() as snapshot:
-            names = [] if is_removed(snapshot, number) else idle_lists(snapshot, number)
-            found += [f"{name} of {organization(snapshot, number).id}" for name in names]
+    found = _of_each(
+        store, lambda snapshot, number: [] if is_removed(snapshot, number) else idle_lists(snapshot, number)
+    )
     if not found:
         return Finding("ok", "every list of blocked and trusted that has entries is asked by a rule")
     do = 'add a rule such as in_list("blocked_addresses"), or make it active'

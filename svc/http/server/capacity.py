@@ -5,34 +5,50 @@ What may live here: what is known of all connections together. A single one is `
 
 from __future__ import annotations
 
+import resource
 import select
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from math import inf
 from typing import Protocol
 
 import msgspec
+import structlog
 import trio
 
 from svc.http.server.fair_queue import FairQueue, KnownKeys
 from svc.http.server.messages import Application, Headers
 from svc.kernel.limits.eviction import IdleConnection, eviction_order
 
+log = structlog.get_logger()
+
 POLL_INTERVAL_S = 1.0
 LEFT = getattr(select, "POLLRDHUP", 0)
 
 
-class Working(Protocol):
-    """A connection whose only task is in a handler."""
+class OpenConnection(Protocol):
+    """What all connections together ask of each (`connection.Connection`)."""
+
+    def waits(self) -> IdleConnection | None:
+        """Return the connection as one that waits for its client; `None` while a request is being handled."""
+        ...
+
+    def evict(self) -> None:
+        """End at once, to make capacity for another connection."""
+        ...
+
+    def drain(self) -> None:
+        """Begin to shut down: end as soon as no request is being handled."""
+        ...
 
     def fileno(self) -> int:
         """Return the descriptor of its socket."""
         ...
 
     def client_left(self) -> None:
-        """Note that the client has closed its sending side."""
+        """Note that the client has closed its sending side while its only task is in a handler."""
 
 
 class Departures:
@@ -45,12 +61,12 @@ class Departures:
     """
 
     def __init__(self) -> None:
-        self._working: dict[int, Working] = {}
+        self._working: dict[int, OpenConnection] = {}
         """By descriptor."""
         self._begun = trio.Event()
 
     @contextmanager
-    def watching(self, connection: Working) -> Generator[None]:
+    def watching(self, connection: OpenConnection) -> Generator[None]:
         """Notice when the client of a connection leaves while this block runs."""
         descriptor = connection.fileno()
         self._working[descriptor] = connection
@@ -70,7 +86,7 @@ class Departures:
             for connection in self._left():
                 connection.client_left()
 
-    def _left(self) -> list[Working]:
+    def _left(self) -> list[OpenConnection]:
         poll = select.poll()
         for descriptor in self._working:
             poll.register(descriptor, LEFT)
@@ -117,22 +133,6 @@ class EdgeLimits(msgspec.Struct, frozen=True, kw_only=True):
     linger_bytes: int = 2_097_152
     """How much of such input is dropped, at most: twice the largest body, so that a somewhat too large one still gets
     its 413."""
-
-
-class OpenConnection(Protocol):
-    """What all connections together ask of each (`connection.Connection`)."""
-
-    def waits(self) -> IdleConnection | None:
-        """Return the connection as one that waits for its client; `None` while a request is being handled."""
-        ...
-
-    def evict(self) -> None:
-        """End at once, to make capacity for another connection."""
-        ...
-
-    def drain(self) -> None:
-        """Begin to shut down: end as soon as no request is being handled."""
-        ...
 
 
 class EdgeStatistics(msgspec.Struct):
@@ -227,3 +227,32 @@ class EdgeState:
         fields = [*headers, *self.fields(), (b"content-length", b"%d" % len(body))]
         lines = [b"HTTP/1.1 %d " % status, *(b"%s: %s" % pair for pair in fields), b"connection: close", b"", body]
         return b"\r\n".join(lines)
+
+
+OTHER_FILES = 256
+"""Open files beside those of clients: the store, webhooks, metrics, the bus of the workers, the log."""
+
+
+def fitting(max_connections: int) -> int:
+    """Return how many connections this process can take: `max_connections`, or as many as its limit of open files
+    leaves beside `OTHER_FILES`, at least half of it. The limit is raised before, as far as the process may. Where files
+    ran out, no connection would be accepted, and so none evicted for a new one; a log line says that fewer are taken.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return max_connections
+    wanted = 2 * max_connections + OTHER_FILES
+    if soft < wanted and soft != hard:
+        raised = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        with suppress(OSError, ValueError):  # a sandbox may not permit it
+            resource.setrlimit(resource.RLIMIT_NOFILE, (raised, hard))
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    fit = min(max_connections, max(soft - OTHER_FILES, soft // 2))
+    if fit < max_connections:
+        log.warning(
+            "too few open files for max_connections: raise their limit (LimitNOFILE=, ulimit -n)",
+            open_files=soft,
+            max_connections=max_connections,
+            taken=fit,
+        )
+    return fit

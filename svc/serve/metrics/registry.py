@@ -35,7 +35,6 @@ from svc.kernel.store.store import Store
 from svc.kernel.values.timestamps import utc
 from svc.kernel.work.mailbox import MailboxStatistics
 from svc.kernel.work.store_watch import CorruptRows, EventLoopLag, StoreWatch
-from svc.serve.metrics.nodes import NODE_METRICS, NodeSources, node_samples
 from svc.serve.metrics.samples import (
     PROMETHEUS,
     Format,
@@ -53,11 +52,13 @@ from svc.serve.metrics.samples import (
 )
 from svc.serve.metrics.store import (
     STORE_METRICS,
+    NodeSources,
     backup_samples,
     commit_samples,
     corrupt_samples,
     credit_samples,
     holding_samples,
+    node_samples,
     space_samples,
     watch_samples,
 )
@@ -199,7 +200,6 @@ METRICS: tuple[Metric, ...] = (
     *(value for value in list(globals().values()) if isinstance(value, Metric)),
     *WEBHOOK_METRICS,
     *STORE_METRICS,
-    *NODE_METRICS,
 )
 """All of them, in this order. `process_*` of prometheus-client comes beside them."""
 

@@ -32,6 +32,11 @@ class Parameter(NamedTuple):
     description: str
     required: bool
 
+    @property
+    def meaning(self) -> str:
+        """As of `meaning`."""
+        return meaning({**self.schema, "description": self.description})
+
 
 class Operation(NamedTuple):
     """One operation of the document."""

@@ -97,8 +97,7 @@ def go_types(document: Json) -> str:
 
 
 def _member(one: Parameter, name: str) -> str:
-    text = meaning({**one.schema, "description": one.description})
-    return f"{_comment(text, '	')}\t{exported(name)} {go_type(one.schema)}\n"
+    return f"{_comment(one.meaning, '	')}\t{exported(name)} {go_type(one.schema)}\n"
 
 
 def _field(name: str, schema: Json, *, required: bool, asked: bool) -> str:

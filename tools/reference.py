@@ -26,7 +26,7 @@ from svc.http.route import EVERY_ROUTE, Route
 from svc.kernel.access.roles import named_roles
 from svc.kernel.config import Config
 from svc.kernel.config_loading import PREFIX
-from svc.kernel.values.fields import NO_NEWLINE, bare
+from svc.kernel.values.fields import NO_NEWLINE, bare, fields_of
 from svc.serve.metrics.registry import METRICS
 from tools import report_fields, signals
 
@@ -124,13 +124,6 @@ def _table(columns: list[str], rows: list[list[str]]) -> str:
 
 def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
-
-
-def fields_of(struct: type[msgspec.Struct]) -> tuple[types.Field, ...]:
-    """The fields of a record in their order, with their types."""
-    described = types.type_info(struct)
-    assert isinstance(described, types.StructType)
-    return described.fields
 
 
 def schema_of(field: types.Field) -> dict[str, Any]:

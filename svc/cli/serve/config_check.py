@@ -25,7 +25,7 @@ from svc.command.output import CommandError, json_option, show, terminal_safe
 from svc.kernel.config import Config, ConfigError
 from svc.kernel.config_loading import CONFLICTS, LISTS, NOT_SETTINGS, PREFIX, checked, read_variables
 from svc.kernel.values.errors import OperatorError, cause
-from svc.kernel.values.fields import bare
+from svc.kernel.values.fields import bare, fields_of
 from svc.kernel.values.text_files import NotTextError, decode_text
 
 _WHERE_IN_TOML = re.compile(r" \(at line (\d+), column \d+\)$")
@@ -185,9 +185,7 @@ def _choices(name: str) -> str:
 
 
 def _field(name: str) -> types.Field:
-    described = types.type_info(Config)
-    assert isinstance(described, types.StructType)
-    return next(field for field in described.fields if field.name == name)
+    return next(field for field in fields_of(Config) if field.name == name)
 
 
 def _nearest(name: str, known: tuple[str, ...]) -> str:

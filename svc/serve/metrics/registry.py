@@ -10,14 +10,14 @@ the names of those in use, at most 256.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date
+from itertools import chain
 from typing import NamedTuple
 
 import structlog
 import trio
 from prometheus_client import ProcessCollector
-from prometheus_client.metrics_core import Metric as Family
 
 import svc
 from svc.features.accounts.recounter import RecountProgress
@@ -277,23 +277,15 @@ class Metrics:
 
     async def expose(self, form: Format = PROMETHEUS) -> bytes:
         """Return all values now, in a format, as UTF-8. Encoded metric by metric, with checkpoints in between."""
+        sources, stored = self._sources, None
+        if sources.is_leader():
+            stored = await read_stored(sources.world, sources.store, sources.quotas.store_share, sources.corrupt)
+        families = (family(metric, values) for metric, values in self._samples(stored))
         written: list[bytes] = []
-        for found in self._families(await self._stored()):
+        for found in chain(families, self._process.collect()):
             written.append(form.encode(OneFamily(found)))
             await trio.lowlevel.checkpoint()
         return b"".join((*written, form.end))
-
-    async def _stored(self) -> Stored | None:
-        """Return the leader's figures of the store, `None` in every other process."""
-        sources = self._sources
-        if not sources.is_leader():
-            return None
-        return await read_stored(sources.world, sources.store, sources.quotas.store_share, sources.corrupt)
-
-    def _families(self, stored: Stored | None) -> Iterator[Family]:
-        for metric, values in self._samples(stored):
-            yield family(metric, values)
-        yield from self._process.collect()
 
     def _samples(self, stored: Stored | None) -> Samples:
         total = added(self._before, table_of(self._own()))

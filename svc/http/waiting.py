@@ -21,9 +21,10 @@ import svc
 from svc.http.responses import edge_refusal
 from svc.http.route import BASE
 from svc.http.schema import HealthBody, ReadinessBody, ReadinessChecks
+from svc.http.server.capacity import EdgeLimits
 from svc.http.server.listening import Certificate
 from svc.http.server.messages import Reply, Request
-from svc.http.server.server import EdgeLimits, open_listeners, serve
+from svc.http.server.server import open_listeners, serve
 from svc.kernel.limits.lasting import SAY_S
 from svc.workers.pulse import notify
 from svc.world import World

@@ -42,11 +42,11 @@ from svc.http.exchange import Exchange, application
 from svc.http.pages.app import documentation, loaded_app, respond, site
 from svc.http.responses import edge_refusal
 from svc.http.route import Services, Webhooks
-from svc.http.server.capacity import fitting
+from svc.http.server.capacity import EdgeLimits, fitting
 from svc.http.server.fair_queue import KnownKeys
 from svc.http.server.listening import PlainListener, TlsListener
 from svc.http.server.messages import Application
-from svc.http.server.server import Edge, EdgeLimits, serve
+from svc.http.server.server import Edge, serve
 from svc.http.traffic import Describe, Traffic, details
 from svc.identify.history.visitor_numbers import TAKEN_AT_ONCE
 from svc.identify.indexing import indexer

@@ -13,6 +13,7 @@ from typing import Any
 import structlog
 import trio
 
+from svc.http.server.capacity import EdgeLimits
 from svc.http.server.listening import (
     Certificate,
     CertificateError,
@@ -21,7 +22,7 @@ from svc.http.server.listening import (
     open_sockets,
     read_certificate,
 )
-from svc.http.server.server import Edge, EdgeLimits, addresses, open_listeners
+from svc.http.server.server import Edge, addresses, open_listeners
 from svc.identify.useragent import load_patterns
 from svc.kernel.config import Config, ConfigError
 from svc.kernel.values.timestamps import timestamp, unix_ms, utc

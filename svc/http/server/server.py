@@ -36,8 +36,6 @@ from svc.http.server.listening import PlainListener, TlsListener
 from svc.http.server.messages import Application, Headers
 from svc.workers.shared_memory import ConnectionShare
 
-__all__ = ["Edge", "EdgeLimits", "EdgeStatistics", "Refuse", "addresses", "open_listeners", "serve"]
-
 LOGGER = logging.getLogger(__name__)
 
 AnyListener = PlainListener | TlsListener

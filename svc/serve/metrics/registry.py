@@ -27,7 +27,7 @@ from svc.features.identification.pipeline.messages import IdentificationStatisti
 from svc.features.identification.pipeline.pipeline import Pipeline
 from svc.features.retention.sweeper import Progress, RetentionStatistics
 from svc.features.webhooks.sending.outbox import Outbox
-from svc.http.server.server import EdgeStatistics
+from svc.http.server.capacity import EdgeStatistics
 from svc.http.traffic import Traffic, TrafficStatistics
 from svc.identify.history.evidence import LOOKALIKES
 from svc.kernel.limits.quotas import Quotas

@@ -13,7 +13,7 @@ import msgspec
 from click.core import ParameterSource
 
 from svc.cli.serve.config_check import usable
-from svc.cli.serve.health_checks import CHECKS, Examined, Finding, Status, settings_file, size_of
+from svc.cli.serve.health_checks import CHECKS, UNREADABLE, Examined, Finding, Status, settings_file, size_of
 from svc.command.data_directory import Readable, read_through, reading_directory
 from svc.command.help import examples
 from svc.command.output import (
@@ -37,15 +37,12 @@ from svc.identify.tables import WEIGHTS
 from svc.identify.velocity.counts import KINDS
 from svc.kernel.store import operations
 from svc.kernel.store.directory import has_store
-from svc.kernel.store.engine import EngineError
 from svc.kernel.store.installation import served_limits
 from svc.kernel.store.reading import ReadOnlyStore
-from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.operation_log import Following
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants.jobs import holdings
 from svc.kernel.tenants.queries import is_removed, organization, organizations, share_in_force
-from svc.kernel.values.errors import OperatorError
 from svc.kernel.values.fields import PLATFORMS
 from svc.kernel.values.ids import made_at_ms
 from svc.kernel.values.timestamps import timestamp
@@ -70,7 +67,7 @@ def backup(examined: Examined) -> Finding:
             with opened.read() as snapshot:
                 following = operations.follower(snapshot)
             return _of_follower(following, opened, examined.world.now_ms())
-    except (OperatorError, EngineError, CorruptionError, OSError) as error:
+    except UNREADABLE as error:
         return Finding("warning", str(error), "run this command where the store and its backup can be read")
 
 
@@ -140,7 +137,7 @@ def findings(
     for name, check in (*CHECKS.items(), ("backup", backup), *OF_ORGANIZATIONS.items()):
         try:
             yield name, check(examined)
-        except (OperatorError, EngineError, CorruptionError, OSError) as error:
+        except UNREADABLE as error:
             yield name, Finding("problem", f"the check itself failed: {error}", "see the other lines")
 
 
@@ -156,13 +153,6 @@ NAMED = 3
 """Organizations or accounts that are named; the others are counted."""
 MAX_ORGANIZATIONS = 50
 """Organizations whose newest accounts are looked at."""
-
-
-def credit(examined: Examined) -> Finding:
-    """Check whether the credit of each organization lasts for another week; a warning where it does not (decisions
-    16.4).
-    """
-    return _of_store(lambda opened: finding_of(opened, examined.world.now_ms()), examined)
 
 
 def chat_links(examined: Examined) -> Finding:
@@ -190,12 +180,14 @@ def _of_store(find: Callable[[Readable], Finding], examined: Examined) -> Findin
     try:
         with reading_directory(examined.directory, examined.config) as opened:
             return find(opened)
-    except (OperatorError, EngineError, CorruptionError, OSError) as error:
+    except UNREADABLE as error:
         return Finding("warning", f"cannot be read: {error}", "see the line `store`")
 
 
 def finding_of(store: Readable, now_ms: int) -> Finding:
-    """Check the credit of the organizations of a store, as `credit` does."""
+    """Check whether the credit of each organization lasts for another week; a warning where it does not (decisions
+    16.4). `now_ms`: Unix milliseconds.
+    """
     short: list[str] = []
     numbers = _organizations_of(store)
     for number in numbers:
@@ -331,7 +323,7 @@ def recounts_of(store: Readable) -> Finding:
 
 
 OF_ORGANIZATIONS: dict[str, Callable[[Examined], Finding]] = {
-    "credit": credit,
+    "credit": lambda examined: _of_store(partial(finding_of, now_ms=examined.world.now_ms()), examined),
     "shares": partial(_of_store, shares_of),
     "counts": partial(_of_store, recounts_of),
     "accounts": partial(_of_store, spellings_of),

@@ -15,7 +15,7 @@ import textwrap
 from collections.abc import Callable, Iterable
 from keyword import iskeyword
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 from tools.client_document import (
     DOCUMENT,
@@ -24,6 +24,7 @@ from tools.client_document import (
     Json,
     Operation,
     Parameter,
+    alternatives,
     camel,
     header,
     meaning,
@@ -78,15 +79,13 @@ class {name}:
 '''
 
 
-def python_type(schema: Json) -> str:  # noqa: PLR0911  a case each
+def python_type(schema: Json) -> str:
     """The annotation of a schema. Enumerations of responses are open, so that they are `str`."""
     if reference := REFERENCE.search(schema.get("$ref", "")):
         return reference[1]
-    if "anyOf" in schema:
-        return " | ".join(python_type(part) for part in schema["anyOf"])
-    kind: Any = schema.get("type", "any")
-    if isinstance(kind, list):
-        return " | ".join(python_type({**schema, "type": one}) for one in cast("list[str]", kind))
+    if parts := alternatives(schema):
+        return " | ".join(map(python_type, parts))
+    kind: str = schema.get("type", "any")
     if "enum" in schema:
         return f"Literal[{', '.join(map(json.dumps, schema['enum']))}]"
     if kind == "array":
@@ -290,11 +289,9 @@ def typescript_type(schema: Json) -> str:  # noqa: PLR0911  a case each
     """The type of a schema. An open enumeration names the values that there are now, and accepts others."""
     if reference := REFERENCE.search(schema.get("$ref", "")):
         return reference[1]
-    if "anyOf" in schema:
-        return " | ".join(typescript_type(part) for part in schema["anyOf"])
-    kind: Any = schema.get("type", "any")
-    if isinstance(kind, list):
-        return " | ".join(typescript_type({**schema, "type": one}) for one in cast("list[str]", kind))
+    if parts := alternatives(schema):
+        return " | ".join(map(typescript_type, parts))
+    kind: str = schema.get("type", "any")
     if "enum" in schema:
         return " | ".join(map(json.dumps, schema["enum"]))
     if "x-extensible-enum" in schema:

@@ -108,11 +108,6 @@ class Interpreter(NamedTuple):
     stdlib: Path
     extensions: Path
 
-    @property
-    def is_of_the_system(self) -> bool:
-        """Whether it is Debian's, which is one file, optimized by profiles and at link time."""
-        return self.path.parent == Path("/usr/bin")
-
 
 def missing() -> str | None:
     """Why no executable can be built here, or `None`."""
@@ -361,7 +356,7 @@ def main(folder: str) -> int:
     with tempfile.TemporaryDirectory() as place:
         build(made, wheel(ROOT, Path(place), built_at_s()))
     python = interpreter()
-    kind = "of this system" if python.is_of_the_system else "of the virtual environment"
+    kind = "of this system" if python.path.parent == Path("/usr/bin") else "of the virtual environment"
     glibc = json.loads((TREE / INVENTORY).read_text())["glibc"]
     print(f"{made}: {made.stat().st_size / 1e6:.1f} MB, SHA-256 {hashlib.sha256(made.read_bytes()).hexdigest()}")
     print(f"Python {python.version} {kind}; runs on Linux with glibc {glibc} or later")

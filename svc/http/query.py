@@ -50,7 +50,6 @@ def read_query(query_string: bytes, kind: type[T] | None) -> T | Refusal | None:
 
 @cache
 def _integers(kind: type[msgspec.Struct]) -> frozenset[str]:
-    """Return the names of the integer parameters."""
     return frozenset(
         field.encode_name for field in fields_of(kind) if isinstance(bare(field.type), msgspec.inspect.IntType)
     )

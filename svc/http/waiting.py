@@ -102,7 +102,6 @@ async def can_serve(
 
 
 async def _respond(world: World, why: Obstructed | None, request: Request, reply: Reply) -> None:
-    """Respond to a request while the service cannot serve yet."""
     path = request.path.decode("latin-1").removeprefix(BASE)
     status, (body, headers) = 503, edge_refusal(world, 503)
     if path == "/healthz":

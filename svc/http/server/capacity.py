@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from math import inf
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import msgspec
 import structlog
@@ -22,33 +22,13 @@ from svc.http.server.fair_queue import FairQueue, KnownKeys
 from svc.http.server.messages import Application, Headers
 from svc.kernel.limits.eviction import IdleConnection, eviction_order
 
+if TYPE_CHECKING:
+    from svc.http.server.connection import Connection
+
 log = structlog.get_logger()
 
 POLL_INTERVAL_S = 1.0
 LEFT = getattr(select, "POLLRDHUP", 0)
-
-
-class OpenConnection(Protocol):
-    """What all connections together ask of each (`connection.Connection`)."""
-
-    def waits(self) -> IdleConnection | None:
-        """Return the connection as one that waits for its client; `None` while a request is being handled."""
-        ...
-
-    def evict(self) -> None:
-        """End at once, to make capacity for another connection."""
-        ...
-
-    def drain(self) -> None:
-        """Begin to shut down: end as soon as no request is being handled."""
-        ...
-
-    def fileno(self) -> int:
-        """Return the descriptor of its socket."""
-        ...
-
-    def client_left(self) -> None:
-        """Note that the client has closed its sending side while its only task is in a handler."""
 
 
 class Departures:
@@ -61,12 +41,12 @@ class Departures:
     """
 
     def __init__(self) -> None:
-        self._working: dict[int, OpenConnection] = {}
+        self._working: dict[int, Connection] = {}
         """By descriptor."""
         self._begun = trio.Event()
 
     @contextmanager
-    def watching(self, connection: OpenConnection) -> Generator[None]:
+    def watching(self, connection: Connection) -> Generator[None]:
         """Notice when the client of a connection leaves while this block runs."""
         descriptor = connection.fileno()
         self._working[descriptor] = connection
@@ -86,7 +66,7 @@ class Departures:
             for connection in self._left():
                 connection.client_left()
 
-    def _left(self) -> list[OpenConnection]:
+    def _left(self) -> list[Connection]:
         poll = select.poll()
         for descriptor in self._working:
             poll.register(descriptor, LEFT)
@@ -171,14 +151,12 @@ class EdgeState:
     departures: Departures = field(default_factory=Departures)
     draining: bool = False
     """Whether the shutdown has begun."""
-    connections: dict[OpenConnection, None] = field(default_factory=dict[OpenConnection, None])
+    connections: dict[Connection, None] = field(default_factory=dict["Connection", None])
     """Those that are open, in the order in which they came: so they are drained, and evicted if idle equally long."""
     counts: EdgeStatistics = field(default_factory=EdgeStatistics)
     """Since the start; `connections` says how many are open."""
     _full_until: float = -inf
-    _leaving: list[tuple[OpenConnection, IdleConnection]] = field(
-        default_factory=list[tuple[OpenConnection, IdleConnection]]
-    )
+    _leaving: list[tuple[Connection, IdleConnection]] = field(default_factory=list[tuple["Connection", IdleConnection]])
     """The connections to evict next, from the end of the list."""
     _chosen_until: float = -inf
     _date: bytes = b""

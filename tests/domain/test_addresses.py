@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.http.callers.visitor_facts import client_address
+from svc.http.callers.client_address import client_address
 from svc.kernel.net.addresses import is_public, parse_ip
 
 TRUSTED = (ip_network("10.0.0.0/8"), ip_network("fd00::/8"))

@@ -15,14 +15,8 @@ from typing import NamedTuple
 import msgspec
 
 from svc.http.callers.caller import AuthPolicy, Caller, HeaderMap, UsedSession
-from svc.http.callers.visitor_facts import (
-    VISITOR_HEADERS,
-    bad_metadata,
-    client_address,
-    forwarded_facts,
-    own_facts,
-    page_context,
-)
+from svc.http.callers.client_address import client_address
+from svc.http.callers.visitor_facts import VISITOR_HEADERS, bad_metadata, forwarded_facts, own_facts, page_context
 from svc.identify.model import HeaderContext, RequestFacts, scoring_platform
 from svc.kernel.access.credentials import ApiKey, Credential, KeyKind, beginning, digest, parse, redact
 from svc.kernel.access.members import Member

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from svc.http.callers.authentication import AuthRequest, FoundKey, caller_with, sender
 from svc.http.callers.caller import AuthPolicy, Caller, ConnectionSecurity, HeaderMap, Site, UsedSession
-from svc.http.callers.visitor_facts import is_trusted
+from svc.http.callers.client_address import is_trusted
 from svc.kernel.access.credentials import digest
 from svc.kernel.access.jobs import find_session, key_digest
 from svc.kernel.access.sessions import organization_of

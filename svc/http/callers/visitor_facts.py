@@ -1,7 +1,6 @@
 """What a request shows of the visitor: address and headers, its own or as a server forwards them (decisions 2.9, 2.10).
 
-What may live here: reading the address behind proxies and `RequestFacts` out of headers, and refusing forwarded details
-that cannot be read.
+What may live here: reading `RequestFacts` out of headers, and refusing forwarded details that cannot be read.
 """
 
 from __future__ import annotations
@@ -12,11 +11,12 @@ from ipaddress import IPv4Network, IPv6Network
 import msgspec
 
 from svc.http.callers.caller import ConnectionHeaders, HeaderMap
+from svc.http.callers.client_address import client_address, is_trusted
 from svc.identify.model import HeaderContext, RequestFacts
 from svc.identify.network.request_headers import read_fetch_metadata
 from svc.identify.useragent import read_hints
 from svc.kernel.access.credentials import ApiKey
-from svc.kernel.net.addresses import is_public, parse_ip, read_address
+from svc.kernel.net.addresses import is_public, read_address
 from svc.kernel.net.origins import is_loopback, normalize_origin
 from svc.kernel.values.refusals import Detail, Issue, Refusal
 
@@ -43,41 +43,6 @@ NOT_OF_A_VISITOR = (
 )
 
 _forwarded = msgspec.json.Decoder(dict[str, str])
-
-
-def client_address(peer: str, forwarded_for: str | None, trusted: Sequence[IPv4Network | IPv6Network]) -> str:
-    """Return the address that a request came from (decisions 2.10): the peer's, unless the peer is a trusted proxy.
-
-    Then the right-most address of `X-Forwarded-For` that is not itself trusted. Entries to the left of one that is not
-    an address are not believed: then the nearest address that is known is returned. Empty elements are ignored (RFC
-    9110, 5.6.1.2).
-    """
-    nearest = parse_ip(peer) or peer
-    if not trusted or forwarded_for is None or not is_trusted(nearest, trusted):
-        return nearest
-    for entry in filter(None, map(str.strip, reversed(forwarded_for.split(",")))):
-        address = parse_ip(_without_port(entry))
-        if address is None:
-            return nearest
-        nearest = address
-        if not is_trusted(address, trusted):
-            return address
-    return nearest
-
-
-def is_trusted(text: str, trusted: Sequence[IPv4Network | IPv6Network]) -> bool:
-    """Return whether the address in `text` lies in one of the networks; `False` for text that is not an address."""
-    address = read_address(text)
-    return address is not None and any(address in network for network in trusted)
-
-
-def _without_port(entry: str) -> str:
-    """Remove the port that some proxies write: `192.0.2.1:4711` or `[2001:db8::1]:4711`."""
-    if entry.startswith("["):
-        host, _, rest = entry[1:].partition("]")
-        return host if not rest or (rest[0] == ":" and rest[1:].isdecimal()) else entry
-    host, colon, port = entry.rpartition(":")
-    return host if colon and ":" not in host and port.isdecimal() else entry
 
 
 def own_facts(

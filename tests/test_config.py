@@ -6,8 +6,7 @@ from msgspec.inspect import FloatType, IntType
 from svc.cli.serve.config_check import mistakes
 from svc.kernel.config import Config, ConfigError
 from svc.kernel.config_loading import as_toml, load
-from svc.kernel.values.fields import bare
-from tools.reference import fields_of
+from svc.kernel.values.fields import bare, fields_of
 
 
 def test_without_a_file_and_variables_the_defaults_apply():

@@ -33,8 +33,9 @@ async def two_workers(directory: Path) -> AsyncGenerator[tuple[Service, Service]
         services: list[Service] = []
         for index in range(2):
             bus = stack.enter_context(reach(directory, WorkerSlot(index, 2)))
+            if index == 0:
+                bus.keep()
             services.append(Service(Config(), world, found, directory, slot=WorkerSlot(index, 2), bus=bus))
-        services[0].relay.keep()
         for service in services:
             nursery.start_soon(service.relay.run)
         yield services[0], services[1]

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tools import archives, changelog, release, versions
+from tools import archives, executable, release, versions
 
 ROOT = Path(__file__).parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -42,19 +42,19 @@ What users notice.
 
 @pytest.mark.parametrize(("wanted", "section"), [("1.2.0", "**Added**\n- A thing.\n"), ("1.1.0", "- Older.\n")])
 def test_the_notes_are_the_section_of_the_version(wanted: str, section: str):
-    assert changelog.section_of(LOG, wanted) == section
+    assert versions.section_of(LOG, wanted) == section
 
 
 @pytest.mark.parametrize("wanted", ["1.2", "1.2.00", "1.0.0", ".*"])
 def test_a_version_without_a_section_is_refused(wanted: str):
-    with pytest.raises(changelog.ChangelogError, match="has no section"):
-        changelog.section_of(LOG, wanted)
+    with pytest.raises(versions.ChangelogError, match="has no section"):
+        versions.section_of(LOG, wanted)
 
 
 def test_this_version_has_a_section_and_a_tag_of_another_builds_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
-    assert changelog.section_of((ROOT / "CHANGELOG.md").read_text(), versions.version())
+    assert versions.section_of((ROOT / "CHANGELOG.md").read_text(), versions.version())
     assert release.main(str(tmp_path / "out"), "v0.0.1") == 1
     assert capsys.readouterr().err == f"the tag v0.0.1 is not v{versions.version()}, the version in pyproject.toml\n"
     assert not (tmp_path / "out").exists()
@@ -156,10 +156,10 @@ def test_the_bill_of_materials_has_what_the_lock_pins_and_what_the_wheel_contain
 
 
 def test_the_bill_of_materials_of_this_version_has_every_library_of_the_image():
-    pinned = re.findall(r"^([\w.-]+)==", release.LOCK.read_text(), re.MULTILINE)
+    pinned = re.findall(r"^([\w.-]+)==", executable.LOCK.read_text(), re.MULTILINE)
     wheel = io.BytesIO()
     zipfile.ZipFile(wheel, "w").close()
-    document = json.loads(release.bill_of_materials(wheel, release.LOCK.read_text(), "1", 0, {}))  # type: ignore[arg-type]
+    document = json.loads(release.bill_of_materials(wheel, executable.LOCK.read_text(), "1", 0, {}))  # type: ignore[arg-type]
     found = {component["name"]: component["purl"] for component in document["components"]}
     assert {name for name, purl in found.items() if purl.startswith("pkg:pypi/")} == {name.lower() for name in pinned}
     assert found["openssl"].startswith("pkg:generic/openssl@"), "that of cryptography, which no system updates"

@@ -31,7 +31,6 @@ def test_a_broken_link_fails_the_build(
     (written / "concepts.md").write_text(f"# Concepts\n\nSee [this]({link}).\n")
     monkeypatch.setattr(docs, "DOCS", written)
     monkeypatch.setattr(docs, "ROOT", tmp_path)
-    (tmp_path / "pyproject.toml").write_text('[project]\nversion = "1"\n')
     if link.startswith("no-such"):
         with pytest.raises(FileNotFoundError, match=r"no-such-page\.md"):
             docs.build(tmp_path / "site")
@@ -59,7 +58,7 @@ def test_the_navigation_reads_groups_from_headings_and_from_tables(tmp_path: Pat
     written = tmp_path / "docs"
     (written / "deep").mkdir(parents=True)
     (written / "adr").mkdir()
-    for name in ("one.md", "two.md", "three.md", "deep/four.md", "picture.png"):
+    for name in ("one.md", "two.md", "three.md", "deep/four.md", "adr/README.md", "picture.png"):
         (written / name).write_text("# Page\n")
     (written / "README.md").write_text(
         "# Documentation\n\nBegin with [one](one.md).\n\n## guides\n\n- [Two](two.md#start)\n- [Again](one.md)\n\n"
@@ -76,6 +75,7 @@ def test_the_navigation_reads_groups_from_headings_and_from_tables(tmp_path: Pat
             ("Run the service", ["three"]),
             ("Internals", ["deep/index", "adr/index"]),
         ],
+        written / "adr" / "README.md": [],
         written / "deep" / "README.md": [("", ["four"])],
     }
 

@@ -18,11 +18,10 @@ import pytest
 from msgspec.inspect import FloatType, IntType
 
 from svc.kernel.config import Config
-from svc.kernel.values.fields import bare
+from svc.kernel.values.fields import bare, fields_of
 from tests.support.decided_elsewhere import ACCOUNT, assert_changes_are_in_force_on_the_other
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, report
 from tests.support.process import Served, run, run_json
-from tools.reference import fields_of
 
 ARRIVE_S = 20
 """For counts that every worker leaves four times a second, on a machine that has other things to do."""

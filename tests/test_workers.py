@@ -270,7 +270,7 @@ def test_a_restart_with_an_inherited_socket_refuses_no_connection(data: Path, wo
 
 def test_sockets_for_another_process_are_not_used():
     environment = {"LISTEN_PID": "1", "LISTEN_FDS": "1", "OTHER": "kept"}
-    assert inherited_sockets(environment) is None
+    assert inherited_sockets(environment) == ([], [])
     assert environment == {"OTHER": "kept"}
 
 

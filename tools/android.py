@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from tools.archives import archive, with_sums
+from tools.archives import archive, below, of_maven, write
 from tools.packages import HOMEPAGE, MAVEN_GROUP
 from tools.versions import version
 
@@ -111,16 +111,9 @@ def is_unresolved(reason: str) -> bool:
 # What is published
 
 
-def _below(*folders: Path) -> Iterator[tuple[str, bytes]]:
-    for folder in folders:
-        for path in folder.rglob("*"):
-            if path.is_file():
-                yield path.relative_to(folder).as_posix(), path.read_bytes()
-
-
 def classes() -> bytes:
     """The classes of both parts, as the tests packed them and converted them to dex."""
-    return archive(_below(ANDROID / "android" / "target" / "packed"))
+    return archive(below(ANDROID / "android" / "target" / "packed"))
 
 
 def aar() -> bytes:
@@ -192,10 +185,10 @@ def published() -> dict[str, bytes]:
     main = [ANDROID / part / "src" / "main" / "kotlin" for part in ("core", "android")]
     files = {
         ("svc-android", ".aar"): aar(),
-        ("svc-android", "-sources.jar"): archive([*_below(*main), *_LICENSE]),
+        ("svc-android", "-sources.jar"): archive([*below(*main), *_LICENSE]),
         ("svc-android", ".pom"): pom("svc-android", "aar", ABOUT, stdlib),
     }
-    added = list(_below(ANDROID / "ktx" / "target" / "classes"))
+    added = list(below(ANDROID / "ktx" / "target" / "classes"))
     for part, about, more in (
         ("ktx", ABOUT_KTX, {"org.jetbrains.kotlinx:kotlinx-coroutines-core": COROUTINES}),
         ("okhttp", ABOUT_OKHTTP, {"com.squareup.okhttp3:okhttp": OKHTTP}),
@@ -204,21 +197,12 @@ def published() -> dict[str, bytes]:
         artifact = f"svc-android-{part}"
         mine = [one for one in added if _part(one[0]) == part]
         files[artifact, ".jar"] = archive([*mine, *_LICENSE])
-        files[artifact, "-sources.jar"] = archive([*_below(ANDROID / part / "src" / "main" / "kotlin"), *_LICENSE])
+        files[artifact, "-sources.jar"] = archive([*below(ANDROID / part / "src" / "main" / "kotlin"), *_LICENSE])
         files[artifact, ".pom"] = pom(artifact, "jar", about, {**sdk, **more})
     found: dict[str, bytes] = {}
     for (artifact, end), content in files.items():
-        path = f"{GROUP.replace('.', '/')}/{artifact}/{VERSION}/{artifact}-{VERSION}{end}"
-        found |= with_sums(path, content)
+        found |= of_maven(artifact, VERSION, end, content)
     return found
-
-
-def publish(folder: Path) -> None:
-    """Write the repository into a folder."""
-    for path, content in published().items():
-        place = folder / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(content)
 
 
 def main(folder: str | None = None) -> int:
@@ -232,7 +216,7 @@ def main(folder: str | None = None) -> int:
         print(reason)
         return 1
     if folder is not None:
-        publish(Path(folder) / "maven")
+        write(Path(folder) / "maven", published())
     return 0
 
 

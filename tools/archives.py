@@ -9,9 +9,11 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from io import BytesIO
 from pathlib import Path
+
+from tools.packages import MAVEN_GROUP
 
 ROOT = Path(__file__).parents[1]
 TIME = (2026, 1, 1, 0, 0, 0)
@@ -29,10 +31,29 @@ def archive(files: Iterable[tuple[str, bytes]]) -> bytes:
     return made.getvalue()
 
 
-def with_sums(path: str, content: bytes) -> dict[str, bytes]:
-    """A file of a Maven repository and its sums. Maven reads the SHA-1 alone, and from version 4 on no file without."""
+def below(*folders: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield (path in its folder, content) of every file in and below the folders."""
+    for folder in folders:
+        for path in folder.rglob("*"):
+            if path.is_file():
+                yield path.relative_to(folder).as_posix(), path.read_bytes()
+
+
+def of_maven(artifact: str, version: str, end: str, content: bytes) -> dict[str, bytes]:
+    """A file of an artifact in a Maven repository and its sums, by path. Maven reads the SHA-1 alone, and from version
+    4 on no file without.
+    """
+    path = f"{MAVEN_GROUP.replace('.', '/')}/{artifact}/{version}/{artifact}-{version}{end}"
     sums = {"sha1": hashlib.sha1(content, usedforsecurity=False), "sha256": hashlib.sha256(content)}
     return {path: content, **{f"{path}.{name}": made.hexdigest().encode() for name, made in sums.items()}}
+
+
+def write(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write files by their paths below a folder, which is made."""
+    for path, content in files.items():
+        place = folder / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content)
 
 
 def built_at_s() -> int:

@@ -15,7 +15,7 @@ import textwrap
 from collections.abc import Callable, Iterable
 from keyword import iskeyword
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 from tools.client_document import (
     DOCUMENT,
@@ -24,6 +24,7 @@ from tools.client_document import (
     Json,
     Operation,
     Parameter,
+    alternatives,
     camel,
     header,
     meaning,
@@ -31,27 +32,60 @@ from tools.client_document import (
     operations,
     schemas,
     snake,
+    wrapped,
 )
 from tools.client_go import go_operations, go_types
 from tools.client_java import java_operations, java_types
 from tools.client_testing import python_testing, typescript_testing
-from tools.client_text import PYTHON_OPERATIONS, PYTHON_TYPES, TYPESCRIPT_OPERATIONS, TYPESCRIPT_TYPES
 
 MAX_LINE = 120
 
 
 # Python
 
+PYTHON_TYPES = '''\
+"""Bodies of requests and responses, as the service documents them. Generated from docs/openapi.json: `make reference`.
 
-def python_type(schema: Json) -> str:  # noqa: PLR0911  a case each
+A response may have more fields than are here, and a field that lists its values may have others: both are added within
+version 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired, TypedDict
+'''
+
+PYTHON_OPERATIONS = '''\
+"""The operations of the service, one method each, which {how}. Generated from docs/openapi.json: `make reference`."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from svc_client.call import UNSET, Call, Unset, given, new_idempotency_key, path
+from svc_client.types import {imports}
+
+
+class {name}:
+    """Every operation but those of the console. Each raises `ApiError` where the service refuses, and
+    `UnreachableError` where it does not respond.
+    """
+
+    {define} _send(self, call: Call) -> Any:
+        """The decoded body of the response; `None` without one."""
+        raise NotImplementedError
+
+{methods}
+'''
+
+
+def python_type(schema: Json) -> str:
     """The annotation of a schema. Enumerations of responses are open, so that they are `str`."""
     if reference := REFERENCE.search(schema.get("$ref", "")):
         return reference[1]
-    if "anyOf" in schema:
-        return " | ".join(python_type(part) for part in schema["anyOf"])
-    kind: Any = schema.get("type", "any")
-    if isinstance(kind, list):
-        return " | ".join(python_type({**schema, "type": one}) for one in cast("list[str]", kind))
+    if parts := alternatives(schema):
+        return " | ".join(map(python_type, parts))
+    kind: str = schema.get("type", "any")
     if "enum" in schema:
         return f"Literal[{', '.join(map(json.dumps, schema['enum']))}]"
     if kind == "array":
@@ -96,10 +130,7 @@ def _described(schema: Json) -> str:
 
 
 def _python_text(text: str, indent: int) -> str:
-    lines: list[str] = []
-    for paragraph in text.replace("\\", "\\\\").split("\n\n"):
-        lines += [*textwrap.wrap(paragraph, 112 - indent, break_on_hyphens=False, break_long_words=False), ""]
-    lines = lines[:-1]
+    lines = wrapped(text.replace("\\", "\\\\"), 112 - indent)
     closed = [f'"""{lines[0]}', *lines[1:]]
     if len(lines) == 1:
         closed[0] += '"""'
@@ -226,16 +257,41 @@ def _formatted(source: str) -> str:
 
 # TypeScript
 
+TYPESCRIPT_TYPES = """// Bodies of requests and responses, as the service documents them.
+// Generated from docs/openapi.json: make reference
+//
+// A response may have more fields than are here: they are added within version 1.
+
+/** The values that there are now. Others may come. */
+export type Open<Values extends string> = Values | (string & {});"""
+
+TYPESCRIPT_OPERATIONS = """\
+// The operations of the service, one method each. Generated from docs/openapi.json: make reference
+
+import { type Call, segment } from "./call.js";
+import type {
+  %(imports)s,
+} from "./types.js";
+
+/**
+ * Every operation but those of the console. Each rejects with `ApiError` where the service refuses, and with
+ * `UnreachableError` where it does not respond.
+ */
+export abstract class Operations {
+  protected abstract send<Answer>(call: Call): Promise<Answer>;
+
+%(methods)s
+}
+"""
+
 
 def typescript_type(schema: Json) -> str:  # noqa: PLR0911  a case each
     """The type of a schema. An open enumeration names the values that there are now, and accepts others."""
     if reference := REFERENCE.search(schema.get("$ref", "")):
         return reference[1]
-    if "anyOf" in schema:
-        return " | ".join(typescript_type(part) for part in schema["anyOf"])
-    kind: Any = schema.get("type", "any")
-    if isinstance(kind, list):
-        return " | ".join(typescript_type({**schema, "type": one}) for one in cast("list[str]", kind))
+    if parts := alternatives(schema):
+        return " | ".join(map(typescript_type, parts))
+    kind: str = schema.get("type", "any")
     if "enum" in schema:
         return " | ".join(map(json.dumps, schema["enum"]))
     if "x-extensible-enum" in schema:
@@ -292,11 +348,7 @@ def _member(name: str, schema: Json) -> str:
 
 
 def _typescript_text(text: str, indent: int) -> str:
-    room, margin = 114 - indent, " " * indent
-    lines: list[str] = []
-    for paragraph in text.split("\n\n"):
-        lines += [*textwrap.wrap(paragraph, room, break_on_hyphens=False, break_long_words=False), ""]
-    lines = lines[:-1]
+    lines, margin = wrapped(text, 114 - indent), " " * indent
     if len(lines) == 1:
         return f"{margin}/** {lines[0]} */"
     return "\n".join([f"{margin}/**", *(f"{margin} * {line}".rstrip() for line in lines), f"{margin} */"])

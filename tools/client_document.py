@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,6 +31,11 @@ class Parameter(NamedTuple):
     schema: Json
     description: str
     required: bool
+
+    @property
+    def meaning(self) -> str:
+        """As of `meaning`."""
+        return meaning({**self.schema, "description": self.description})
 
 
 class Operation(NamedTuple):
@@ -90,17 +96,32 @@ def _operation(path: str, method: str, described: Json) -> Operation:
 
 def schemas(document: Json) -> dict[str, Json]:
     """The schemas that the operations are made of, errors included, sorted by name."""
-    known: dict[str, Json] = document["components"]["schemas"]
+    used = [name for one in operations(document) for name in (one.body, *one.answers) if name]
+    return {name: document["components"]["schemas"][name] for name in sorted(_parts(document, ["ErrorBody", *used]))}
+
+
+def bodies(document: Json) -> set[str]:
+    """Names of the schemas that requests are made of."""
+    return _parts(document, [one.body for one in operations(document) if one.body])
+
+
+def _parts(document: Json, names: list[str]) -> set[str]:
+    """The names of these schemas and of those that they consist of."""
     found: set[str] = set()
-    awaited = ["ErrorBody"]
-    for operation in operations(document):
-        awaited += [name for name in (operation.body, *operation.answers) if name]
-    while awaited:
-        name = awaited.pop()
+    while names:
+        name = names.pop()
         if name not in found:
             found.add(name)
-            awaited += REFERENCE.findall(json.dumps(known[name]))
-    return {name: known[name] for name in sorted(found)}
+            names += REFERENCE.findall(json.dumps(document["components"]["schemas"][name]))
+    return found
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """The lines of a text whose paragraphs have an empty line between them, each at most so wide, with one between."""
+    lines: list[str] = []
+    for paragraph in text.split("\n\n"):
+        lines += [*textwrap.wrap(paragraph, width, break_on_hyphens=False, break_long_words=False), ""]
+    return lines[:-1]
 
 
 def snake(name: str) -> str:
@@ -131,19 +152,6 @@ def meaning(schema: Json) -> str:
 def words(name: str) -> list[str]:
     """The words of a name in small letters: of `request_id`, `Idempotency-Key` and `listSdkKeys`."""
     return [word.lower() for word in re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+", name)]
-
-
-def bodies(document: Json) -> set[str]:
-    """Names of the schemas that requests are made of."""
-    known: dict[str, Json] = document["components"]["schemas"]
-    found: set[str] = set()
-    awaited = [one.body for one in operations(document) if one.body]
-    while awaited:
-        name = awaited.pop()
-        if name not in found:
-            found.add(name)
-            awaited += REFERENCE.findall(json.dumps(known[name]))
-    return found
 
 
 def result(document: Json, operation: Operation) -> str:

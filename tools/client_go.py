@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import textwrap
 
 from tools.client_document import (
     REFERENCE,
@@ -24,6 +23,7 @@ from tools.client_document import (
     result,
     schemas,
     words,
+    wrapped,
 )
 
 INITIALISMS = {"api", "asn", "id", "ids", "ip", "os", "sdk", "tls", "url", "vpn"}
@@ -72,10 +72,7 @@ def _optional(kind: str) -> str:
 
 
 def _comment(text: str, indent: str = "") -> str:
-    lines: list[str] = []
-    for paragraph in text.split("\n\n"):
-        lines += [*textwrap.wrap(paragraph, 112, break_on_hyphens=False, break_long_words=False), ""]
-    return "".join(f"{indent}// {line}".rstrip() + "\n" for line in lines[:-1])
+    return "".join(f"{indent}// {line}".rstrip() + "\n" for line in wrapped(text, 112))
 
 
 def go_types(document: Json) -> str:
@@ -100,8 +97,7 @@ def go_types(document: Json) -> str:
 
 
 def _member(one: Parameter, name: str) -> str:
-    text = meaning({**one.schema, "description": one.description})
-    return f"{_comment(text, '	')}\t{exported(name)} {go_type(one.schema)}\n"
+    return f"{_comment(one.meaning, '	')}\t{exported(name)} {go_type(one.schema)}\n"
 
 
 def _field(name: str, schema: Json, *, required: bool, asked: bool) -> str:

@@ -14,7 +14,6 @@ from tools.client_document import (
     REFERENCE,
     Json,
     Operation,
-    Parameter,
     alternatives,
     bodies,
     camel,
@@ -132,16 +131,12 @@ def java_types(document: Json) -> str:
     for operation in operations(document):
         for kind, given in (("Query", operation.in_query), ("Headers", operation.in_headers)):
             if given:
-                fields = [(one.name, java_type(one.schema), _text(one)) for one in given]
+                fields = [(one.name, java_type(one.schema), one.meaning) for one in given]
                 name = operation.name[0].upper() + operation.name[1:] + kind
                 parts.append(
                     _class(name, fields, f"Of {{@link Operations#{operation.name}}}.", reads=False, writes=True)
                 )
     return "".join(parts) + "}\n"
-
-
-def _text(one: Parameter) -> str:
-    return meaning({**one.schema, "description": one.description})
 
 
 def _class(name: str, fields: list[tuple[str, str, str]], about: str, *, reads: bool, writes: bool) -> str:

@@ -28,8 +28,7 @@ from click.testing import CliRunner
 from svc.cli import program
 from tools import debian_copyright, man_page, packages, reference
 from tools.archives import built_at_s
-from tools.changelog import section_of
-from tools.versions import version
+from tools.versions import section_of, version
 
 ROOT = Path(__file__).parents[1]
 OPS = ROOT / "ops"

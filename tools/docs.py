@@ -17,11 +17,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import tomllib
 from collections.abc import Iterator
 from importlib.metadata import distribution
 from pathlib import Path
 
+from tools.versions import version
 from tools.web import digest_of
 
 ROOT = Path(__file__).parents[1]
@@ -64,10 +64,6 @@ class Stage:
     def fill(self) -> None:
         """Write every page, and what the pages lead to. Raises `FileNotFoundError` for a link that leads nowhere."""
         self._listed = navigation()
-        decisions = DOCS / "adr" / "README.md"
-        if not decisions.exists():
-            self._target(decisions).write_text(_DECISIONS + _DECISIONS_LIST)
-            self._written.add(decisions)
         while self._waiting:
             path = self._waiting.pop()
             if path in self._written:
@@ -96,8 +92,7 @@ class Stage:
         path = readable(page.parent / part["target"])
         if path is None:
             return words  # a folder of sources, which has no page
-        if path != DOCS / "adr" / "README.md":
-            self._waiting.append(path)
+        self._waiting.append(path)
         leads = os.path.relpath(place(path), place(page).parent)
         return f"{part['image']}[{words}]({leads}{part['anchor'] or ''})"
 
@@ -107,11 +102,6 @@ class Stage:
         return target
 
 
-_DECISIONS = """\
-# Decisions
-
-Why the service is as it is, one page for each decision.
-"""
 _DECISIONS_LIST = """
 ```{toctree}
 :maxdepth: 1
@@ -164,7 +154,7 @@ def readable(path: Path) -> Path | None:
     path = Path(os.path.normpath(path))
     if path.is_dir():
         page = path / "README.md"
-        return page if page.exists() or path == DOCS / "adr" else None
+        return page if page.exists() else None
     if not path.exists():
         raise FileNotFoundError(f"a page links to {path.relative_to(ROOT)}, which is not there")
     return path
@@ -193,9 +183,8 @@ def build(output: Path) -> int:
     with tempfile.TemporaryDirectory(prefix="svc-docs-") as name:
         staged, made = Path(name, "pages"), Path(name, "site")
         Stage(staged).fill()
-        version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
         mermaid = MERMAID / "dist" / "mermaid.tiny.js"
-        environment = {**os.environ, "SVC_DOCS_VERSION": version, "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = {**os.environ, "SVC_DOCS_VERSION": version(), "PYTHONDONTWRITEBYTECODE": "1"}
         if mermaid.exists():
             environment["SVC_DOCS_MERMAID"] = str(mermaid)
         options = ["-q", "-W", "--keep-going", "-b", "html", "-c", str(SITE), "-d", str(Path(name, "trees"))]

@@ -87,11 +87,11 @@ OF_GLIBC = (
     "libutil.",
 )
 """Shared libraries that belong to the kernel's loader, and come from the system that runs the program."""
-_PINNED = re.compile(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)", re.MULTILINE)
+PINNED = re.compile(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)", re.MULTILINE)
 _ELF = b"\x7fELF"
 _ASK = """
 import json, sys, sysconfig
-print(json.dumps([sys.version.split()[0], sys.version_info[:2] == tuple(map(int, sys.argv[1:])), sys.base_prefix,
+print(json.dumps([sys.version.split()[0], sys.version_info[:2] == tuple(map(int, sys.argv[1:])),
                   sysconfig.get_path("stdlib"), sysconfig.get_config_var("DESTSHARED")]))
 """
 
@@ -107,11 +107,6 @@ class Interpreter(NamedTuple):
     version: str
     stdlib: Path
     extensions: Path
-
-    @property
-    def is_of_the_system(self) -> bool:
-        """Whether it is Debian's, which is one file, optimized by profiles and at link time."""
-        return self.path.parent == Path("/usr/bin")
 
 
 def missing() -> str | None:
@@ -139,7 +134,7 @@ def interpreter() -> Interpreter:
         command = [str(path), "-I", "-c", _ASK, "3", str(minor)]
         answer = subprocess.run(command, capture_output=True, text=True, check=False)
         if answer.returncode == 0:
-            full, is_same, _, stdlib, extensions = json.loads(answer.stdout)
+            full, is_same, stdlib, extensions = json.loads(answer.stdout)
             if is_same and Path(stdlib, "os.py").exists():
                 return Interpreter(path.resolve(), full, Path(stdlib), Path(extensions))
     raise AssertionError("the interpreter of this program answers")
@@ -169,7 +164,7 @@ def build(target: Path, program: Path) -> None:
 
 def pinned() -> list[Distribution]:
     """The libraries of `LOCK` as they are installed here. Raises `ExecutableError` for another version."""
-    found = [(distribution(name), wanted) for name, wanted in _PINNED.findall(LOCK.read_text())]
+    found = [(distribution(name), wanted) for name, wanted in PINNED.findall(LOCK.read_text())]
     for each, wanted in found:
         if each.version != wanted:
             raise ExecutableError(f"{each.name} is installed in version {each.version}, not {wanted}: make venv")
@@ -361,7 +356,7 @@ def main(folder: str) -> int:
     with tempfile.TemporaryDirectory() as place:
         build(made, wheel(ROOT, Path(place), built_at_s()))
     python = interpreter()
-    kind = "of this system" if python.is_of_the_system else "of the virtual environment"
+    kind = "of this system" if python.path.parent == Path("/usr/bin") else "of the virtual environment"
     glibc = json.loads((TREE / INVENTORY).read_text())["glibc"]
     print(f"{made}: {made.stat().st_size / 1e6:.1f} MB, SHA-256 {hashlib.sha256(made.read_bytes()).hexdigest()}")
     print(f"Python {python.version} {kind}; runs on Linux with glibc {glibc} or later")

@@ -10,7 +10,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from tools.archives import archive
+from tools.archives import archive, write
 from tools.packages import GO_HOST
 from tools.versions import version
 
@@ -59,13 +59,5 @@ def published() -> dict[str, bytes]:
     }
 
 
-def publish(folder: Path) -> None:
-    """Write the proxy into a folder."""
-    for path, content in published().items():
-        place = folder / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(content)
-
-
 if __name__ == "__main__":
-    publish(Path(sys.argv[1]) / "go")
+    write(Path(sys.argv[1]) / "go", published())

@@ -43,7 +43,8 @@ def arrows(sources: Iterator[tuple[str, str]]) -> Arrows:
 def picture(found: Arrows) -> str:
     """Return a flowchart of Mermaid, without its fence: each package and the arrows that no others imply."""
     lines = [f"  {package} --> {other}" for package in sorted(found) for other in sorted(_direct(found, package))]
-    alone = [f"  {package}" for package in sorted(found) if not found[package] and package not in _imported(found)]
+    imported = {one for others in found.values() for one in others}
+    alone = [f"  {package}" for package in sorted(found) if not found[package] and package not in imported]
     return "\n".join(["flowchart TB", *alone, *lines]) + "\n"
 
 
@@ -82,10 +83,6 @@ def _reached(found: Arrows, start: str) -> set[str]:
             seen.add(one)
             waiting.extend(found[one])
     return seen
-
-
-def _imported(found: Arrows) -> set[str]:
-    return {one for imported in found.values() for one in imported}
 
 
 @click.command()

@@ -11,8 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tools.archives import archive, with_sums
-from tools.packages import MAVEN_GROUP
+from tools.archives import archive, below, of_maven, write
 from tools.versions import version
 
 ROOT = Path(__file__).parents[1]
@@ -56,10 +55,6 @@ def _documented(folder: Path) -> None:
     subprocess.run(command, check=True, capture_output=True, text=True)
 
 
-def _below(folder: Path) -> list[tuple[str, bytes]]:
-    return [(path.relative_to(folder).as_posix(), path.read_bytes()) for path in folder.rglob("*") if path.is_file()]
-
-
 def published() -> dict[str, bytes]:
     """Path in a Maven repository -> content, with their sums. Raises as `compile_to`."""
     texts = [("META-INF/LICENSE", (PACKAGE / "LICENSE").read_bytes()), ("META-INF/MANIFEST.MF", _MANIFEST)]
@@ -68,15 +63,14 @@ def published() -> dict[str, bytes]:
         compile_to(classes, *sources("main"))
         _documented(pages)
         files = {
-            ".jar": archive([*_below(classes), *texts]),
-            "-sources.jar": archive([*_below(PACKAGE / "src" / "main" / "java"), *texts]),
-            "-javadoc.jar": archive([*_below(pages), *texts]),
+            ".jar": archive([*below(classes), *texts]),
+            "-sources.jar": archive([*below(PACKAGE / "src" / "main" / "java"), *texts]),
+            "-javadoc.jar": archive([*below(pages), *texts]),
             ".pom": (PACKAGE / "pom.xml").read_bytes(),
         }
     found: dict[str, bytes] = {}
     for end, content in files.items():
-        path = f"{MAVEN_GROUP.replace('.', '/')}/{ARTIFACT}/{version()}/{ARTIFACT}-{version()}{end}"
-        found |= with_sums(path, content)
+        found |= of_maven(ARTIFACT, version(), end, content)
     return found
 
 
@@ -91,10 +85,7 @@ def main(folder: str) -> int:
     except subprocess.CalledProcessError as error:
         print(error.stdout, error.stderr)
         return 1
-    for path, content in made.items():
-        place = Path(folder) / "maven" / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(content)
+    write(Path(folder) / "maven", made)
     return 0
 
 

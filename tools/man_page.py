@@ -20,6 +20,7 @@ import click
 from svc.cli import COMMANDS, SECTIONS, program
 from svc.kernel.config import Config
 from svc.kernel.config_loading import PREFIX
+from svc.kernel.values.fields import fields_of
 from tools import reference
 from tools.archives import built_at_s
 from tools.versions import version
@@ -151,7 +152,7 @@ def _entries(entries: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def _settings() -> Iterator[tuple[str, str]]:
-    for field in reference.fields_of(Config):
+    for field in fields_of(Config):
         yield PREFIX + field.name.upper(), reference.schema_of(field)["description"]
 
 

@@ -10,6 +10,7 @@ import inspect
 import textwrap
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import groupby
 from typing import Any, cast
 
 import click
@@ -23,12 +24,15 @@ from svc.features.routes import API, ROUTES
 from svc.http.openapi.document import TAGS
 from svc.http.pages.app import create_app, documentation, paths, site
 from svc.http.route import EVERY_ROUTE, Route
+from svc.identify.scoring.score import DEFAULT_THRESHOLD
+from svc.identify.scoring.signals import CATALOG as SIGNALS
+from svc.identify.scoring.signals import EVIDENCE, MAX_WEIGHT, Signal
 from svc.kernel.access.roles import named_roles
 from svc.kernel.config import Config
 from svc.kernel.config_loading import PREFIX
-from svc.kernel.values.fields import NO_NEWLINE, bare
+from svc.kernel.values.fields import NO_NEWLINE, PLATFORMS, bare, fields_of
 from svc.serve.metrics.registry import METRICS
-from tools import report_fields, signals
+from tools import report_fields
 
 UNITS = {"s": "seconds", "days": "days", "gib": "GiB"}
 """Last word of a setting's name -> the unit of its value."""
@@ -68,6 +72,14 @@ def api() -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def signals() -> str:
+    """The page of signals, from their catalog."""
+    parts = [_SIGNALS]
+    for group, members in groupby(SIGNALS.values(), key=lambda signal: signal.group):
+        parts.append("\n".join([f"### {group}", "", *_signal_table(list(members))]))
+    return "\n\n".join([*parts, _RULES, _evidence()]) + "\n"
+
+
 def metrics() -> str:
     """The page of metrics, from the constants that a scrape writes."""
     suffixes = {"counter": "_total"}
@@ -101,7 +113,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "api": api,
     "metrics": metrics,
     "report-fields": report_fields.page,
-    "signals": signals.page,
+    "signals": signals,
     "settings": settings_file,
 }
 PLACES = {**{name: f"docs/{name}.md" for name in PAGES}, "settings": "ops/svc.toml.example"}
@@ -124,13 +136,6 @@ def _table(columns: list[str], rows: list[list[str]]) -> str:
 
 def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
-
-
-def fields_of(struct: type[msgspec.Struct]) -> tuple[types.Field, ...]:
-    """The fields of a record in their order, with their types."""
-    described = types.type_info(struct)
-    assert isinstance(described, types.StructType)
-    return described.fields
 
 
 def schema_of(field: types.Field) -> dict[str, Any]:
@@ -159,6 +164,28 @@ def _kind(of: types.Type) -> str:
         case _:
             raise TypeError(f"a setting of a kind that has no words yet: {of}")
     return words
+
+
+def _signal_table(members: list[Signal]) -> list[str]:
+    return [
+        f"| signal | {' | '.join(PLATFORMS)} | means | fires on |",
+        f"| --- |{' ---: |' * len(PLATFORMS)} --- | --- |",
+        *[f"| `{signal.name}` | {_weights(signal)} | {_meaning(signal)} | {signal.fires_on} |" for signal in members],
+    ]
+
+
+def _meaning(signal: Signal) -> str:
+    return signal.description if signal.mode is None else f"{signal.description} Mode `{signal.mode}`."
+
+
+def _weights(signal: Signal) -> str:
+    """A cell for the default weight on each platform; empty where the platform does not know the signal."""
+    return " | ".join(str(signal.weights.get(platform, "")) for platform in PLATFORMS)
+
+
+def _evidence() -> str:
+    rows = [f"| `{name}` | {sentence} |" for name, sentence in sorted(EVIDENCE.items())]
+    return "\n".join([_EVIDENCE, "", "| name | means |", "| --- | --- |", *rows])
 
 
 _fill = partial(textwrap.fill, width=120, break_on_hyphens=False)
@@ -285,6 +312,67 @@ This page is generated from the metrics (`make reference`). [Monitoring](monitor
 - `process_*` metrics report CPU, memory, file descriptors and start time of the process.
 
 """
+
+_SIGNALS = f"""\
+# Signals
+
+This page is generated from the catalog of signals (`make reference`).
+
+A signal is one observed risk indicator. It belongs to a group and has a weight from 0 to {MAX_WEIGHT} on each platform
+that knows it. The identify response lists each signal that fired under `triggers`. Events and webhooks list signals
+under `signals`, and their groups under `triggers`, with the weights of a group added and its highest confidence.
+
+The suspect score is the sum of the weights. The level is `low` below the threshold T, `medium` from T and `high` from
+2T; T is {DEFAULT_THRESHOLD} by default. One piece of hard evidence reaches it alone. Ordinary privacy measures stay
+below, even a VPN, a private window and a hardened browser together. A signal with weight 0 does not fire.
+
+The platform is `ios` or `android` if `sdk.platform` is or ends with that name, otherwise `web`. Names are permanent. A
+stored configuration counts signals that are newer than itself as 0.
+
+## Catalog"""
+
+_RULES = """\
+## Confidence of a trigger
+
+Confidence tells how well a trigger is supported. It does not change its weight.
+
+- `high`: conclusive evidence, such as a driver's flag, or two proofs from different sources.
+- `medium`: one proof without an ordinary explanation.
+- `low`: heuristics only.
+
+Two findings from one source, such as the user agent in the header and in the page, are one proof.
+
+## Suppressed signals
+
+- `tor` suppresses the group `vpn`; `vpn_relay` suppresses `vpn_public`, even if their own weight is 0.
+- Tor, VPN and relay suppress `hosting`, and so does a crawler at its own operator's address.
+- `anonymity_network` on an event is the strongest of tor, vpn (including relays), proxy and hosting.
+
+## Weighing VPNs and residential proxies
+
+The groups `vpn` and `residential_proxy` have two sets of weights and a switch:
+
+- `method` (default): by detection method. Several methods can fire, and their weights add up.
+- `confidence`: by certainty. One of `low` (one indication), `medium` (one proof) and `high` (two proofs) fires.
+
+The weights of the inactive set are stored but not used.
+
+## Precedence of weights
+
+For each platform as a whole: the configuration of the SDK key, then that of the organization, then the defaults on this
+page.
+
+## Observations that are not signals
+
+Software rendering, a missing plugin, the time zone UTC and a Linux without fonts are too common to count. Automation
+shows several of them. Values that a browser randomizes on purpose are not compared and count only as
+`privacy_settings`."""
+
+_EVIDENCE = """\
+## Evidence
+
+The single read of an event lists under `document.evidence` what each signal observed. The signal's confidence tells how
+much follows from it. Names may be added and removed in any version."""
 
 _EVERY_ROUTE = f"""\
 Every error response has the body `{{"error": {{"code", "message", "status", "details"?}}, "request_id"}}`. Any route

@@ -27,16 +27,13 @@ from uuid import NAMESPACE_URL, uuid5
 
 from tools import android, chart, debian, executable, go_library, java_library, node_client
 from tools.archives import archive, built_at_s, wheel
-from tools.changelog import section_of
 from tools.debian_copyright import license_said
 from tools.docs import OF_PYTHON
-from tools.versions import differing, version
+from tools.versions import differing, section_of, version
 
 ROOT = Path(__file__).parents[1]
 LIBRARY = ROOT / "clients" / "python"
-LOCK = ROOT / "ops" / "requirements.lock"
 SUMS = "SHA256SUMS"
-_PINNED = re.compile(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)", re.MULTILINE)
 _BUNDLED = re.compile(r"^(@?[a-z0-9._/-]+) ([0-9][\w.-]*) \(([^)]+)\)$", re.MULTILINE)
 
 
@@ -74,7 +71,7 @@ def bill_of_materials(wheel: Path, lock: str, wanted: str, at_s: int, system: Ma
     """
     name = f"svc-visitor-id-{wanted}"
     found: dict[str, dict[str, object]] = {}
-    for pinned, number in _PINNED.findall(lock):
+    for pinned, number in executable.PINNED.findall(lock):
         found |= _described("pypi", pinned.lower(), number, _license_of(pinned)) | _inside(pinned)
     with zipfile.ZipFile(wheel) as files:
         for path in files.namelist():
@@ -190,7 +187,9 @@ def build(folder: Path) -> None:
     (folder / f"CHANGES-{wanted}.md").write_text(section)
     (made,) = folder.glob("svc_visitor_id-*.whl")
     system = programs(folder, made)
-    (folder / f"svc-{wanted}.cdx.json").write_bytes(bill_of_materials(made, LOCK.read_text(), wanted, at_s, system))
+    (folder / f"svc-{wanted}.cdx.json").write_bytes(
+        bill_of_materials(made, executable.LOCK.read_text(), wanted, at_s, system)
+    )
     (folder / SUMS).write_text(sums(folder))
 
 

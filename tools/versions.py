@@ -1,7 +1,8 @@
 """One version for everything that a release is made of (ADR 165): `python -m tools.versions` lists the places that say
 another one than `pyproject.toml`; with a version, as in `make version V=1.2.0`, it is written into all of them.
 
-What may live here: where a version is written. What an older one means, as in "before 0.2.0", is no such place.
+What may live here: where a version is written, and what a changelog says of one. What an older one means, as in
+"before 0.2.0", is no such place.
 """
 
 from __future__ import annotations
@@ -66,6 +67,18 @@ CHANGELOGS = ("CHANGELOG.md", "clients/*/CHANGELOG.md", "web/*/CHANGELOG.md")
 def version() -> str:
     """That of the service, by which everything else goes."""
     return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+
+
+class ChangelogError(Exception):
+    """There is no section of that version."""
+
+
+def section_of(text: str, wanted: str) -> str:
+    """The section of a version in a changelog, without its heading. Raises `ChangelogError` where there is none."""
+    found = re.search(rf"^## {re.escape(wanted)}(?: \([^)]*\))?\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    if found is None:
+        raise ChangelogError(f"CHANGELOG.md has no section {wanted}")
+    return found[1].strip() + "\n"
 
 
 def _said(root: Path) -> Iterator[tuple[Path, str, re.Match[str] | None]]:

@@ -237,8 +237,9 @@ def main() -> None:
         if isinstance(error, OutputLostError):
             _discard(sys.stdout)
         _fail(error.line, error.exit_status)
-    except BrokenPipeError:
-        _end_quietly()
+    except BrokenPipeError:  # the reader of the output has left, as `| head` does
+        _discard(sys.stdout)
+        sys.exit(1)  # as click does when a command writes to it
     except OSError as error:
         _fail(_unusable(error), 1)
 
@@ -332,14 +333,6 @@ def _unusable(error: OSError) -> str:
         _discard(sys.stdout)
         return f"cannot write: {error.strerror}; free some space, or write the output elsewhere"
     return explained("cannot use", os.fsdecode(error.filename), error)
-
-
-def _end_quietly() -> NoReturn:
-    """Exit because the reader of the output has left, as `| head` does. The status is the one with which click ends
-    when a command writes to it.
-    """
-    _discard(sys.stdout)
-    sys.exit(1)
 
 
 def _discard(stream: TextIO) -> None:

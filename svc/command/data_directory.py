@@ -5,7 +5,7 @@ start without it, in half the time.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -46,32 +46,26 @@ def database_at(url: str, config: Config) -> StoreUrl:
     return store_url(url, None if config.store_password_file is None else Path(config.store_password_file))
 
 
-@contextmanager
-def reading_directory(directory: Path | None, config: Config) -> Generator[ReadOnlyStore]:
+def reading_directory(directory: Path | None, config: Config) -> AbstractContextManager[ReadOnlyStore]:
     """Open for reading, in a `with` block, the store of a data directory or of the database that the settings name; a
     service may run on it. `directory` may be `None` if the settings name a database. Raises `DirectoryError` if the
     directory has no store.
     """
     database = database_of(config)
     if database is not None:
-        opened = read_only_database(database)
-    else:
-        assert directory is not None
-        refuse_without_data(directory)
-        opened = read_only(directory / "store", live=True)
-    with opened as store:
-        yield store
+        return read_only_database(database)
+    assert directory is not None
+    refuse_without_data(directory)
+    return read_only(directory / "store", live=True)
 
 
-@contextmanager
-def reading_snapshot(path: Path) -> Generator[ReadOnlyStore]:
+def reading_snapshot(path: Path) -> AbstractContextManager[ReadOnlyStore]:
     """Open for reading, in a `with` block, the store in a snapshot folder, or a bare `data.mdb`. A lock file beside it
     means that another process may be writing. Raises `DirectoryError` if there is no store, `NewerStoreError`, and
     `CorruptionError`.
     """
     file = path / "data.mdb" if path.is_dir() else path
-    with read_only(file, live=file.with_name("lock.mdb").exists()) as store:
-        yield store
+    return read_only(file, live=file.with_name("lock.mdb").exists())
 
 
 @contextmanager
@@ -150,10 +144,8 @@ def known_organization(
     return known
 
 
-@contextmanager
-def reading(directory: Path) -> Generator[ReadOnlyStore]:
+def reading(directory: Path) -> AbstractContextManager[ReadOnlyStore]:
     """Open the store for reading as `reading_directory` does, with the settings in force, in a `with` block. Raises
     `DirectoryError`.
     """
-    with reading_directory(directory, settings()) as store:
-        yield store
+    return reading_directory(directory, settings())

@@ -107,13 +107,18 @@ def post(address: str, secret: str, body: Any, user_agent: str) -> tuple[int, di
         "x-svc-visitor-user-agent": user_agent,
         "x-svc-visitor-origin": "https://shop.example",
     }
-    connection = http.client.HTTPConnection(address, timeout=10)
-    try:
-        connection.request("POST", "/api/v1/identify", json.dumps(body), headers)
+    status, content = _sent(address, "POST", "/api/v1/identify", body, headers, timeout_s=10)
+    return status, json.loads(content)
+
+
+def _sent(
+    address: str, method: str, target: str, body: Any, headers: dict[str, str], timeout_s: float
+) -> tuple[int, bytes]:
+    """Send a request, whose body is JSON where there is one; return status and content of the response."""
+    with closing(http.client.HTTPConnection(address, timeout=timeout_s)) as connection:
+        connection.request(method, target, None if body is None else json.dumps(body), headers)
         response = connection.getresponse()
-        return response.status, json.loads(response.read())
-    finally:
-        connection.close()
+        return response.status, response.read()
 
 
 NAME = "development"
@@ -159,18 +164,14 @@ class DevService:
         """Send a request to the management API below the organization's own path; return status and response. Raises
         `CommandError` if the service does not answer, or not as this service does.
         """
-        connection = http.client.HTTPConnection(self.address, timeout=15)
         headers = {"x-api-key": self.keys.management, "content-type": "application/json"}
+        target = f"/api/v1/management/organizations/{self.organization_id}{path}"
         try:
-            with closing(connection):
-                target = f"/api/v1/management/organizations/{self.organization_id}{path}"
-                connection.request(method, target, None if body is None else json.dumps(body), headers)
-                response = connection.getresponse()
-                content = response.read()
+            status, content = _sent(self.address, method, target, body, headers, timeout_s=15)
         except (OSError, http.client.HTTPException) as error:
             raise self.unreachable(error) from error
         try:
-            return response.status, json.loads(content or b"{}")
+            return status, json.loads(content or b"{}")
         except ValueError as error:
             raise CommandError(f"what listens at {self.url} is not this service") from error
 

@@ -7,8 +7,7 @@ import msgspec
 from svc.features.registry import FEATURES
 from svc.features.try_page import routes as try_page
 from svc.http.openapi.document import TAGS
-from svc.http.paths import Paths
-from svc.http.route import BASE, CONSOLE, Route
+from svc.http.route import BASE, CONSOLE, Paths, Route
 
 
 def _for_the_console(route: Route) -> Route:

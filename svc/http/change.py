@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 import trio
 
-from svc.http.callers.caller import Caller, UsedSession
+from svc.http.callers.caller import Caller
 from svc.http.callers.sessions import signed_out
 from svc.http.route import NOT_NOW, Call, Services
 from svc.kernel.access.audit import Actor, AuditRecord, asked
@@ -136,8 +136,10 @@ async def note_use(services: Services, call: Call) -> None:
     if call.caller is None or call.route.identifies:
         return
     caller, number, at_ms = call.caller, call.organization.number, call.at_ms
-    is_key_due, session = _key_is_due(caller, at_ms), _session_to_note(caller, at_ms)
-    if not is_key_due and session is None:
+    used = caller.session
+    is_key_due = caller.member is None and touch_is_due(caller.key, at_ms)  # a member has none
+    is_session_due = used is not None and used.session.touch_is_due(at_ms)
+    if not is_key_due and not is_session_due:
         return
 
     def job(transaction: Transaction) -> None:
@@ -145,8 +147,8 @@ async def note_use(services: Services, call: Call) -> None:
             return
         if is_key_due:
             note_key_use(transaction, caller.digest, at_ms)
-        if session is not None:
-            note_session_use(transaction, number, session.digest, at_ms)
+        if used is not None and is_session_due:
+            note_session_use(transaction, number, used.digest, at_ms)
 
     await _note(services, number, job)
 
@@ -171,17 +173,6 @@ async def note_open_stream(services: Services, caller: Caller) -> None:
 
     if await services.store.query(is_due):
         await _note(services, number, partial(note_session_use, number=number, digest=used.digest, now_ms=now_ms))
-
-
-def _key_is_due(caller: Caller, at_ms: int) -> bool:
-    """Return whether the use of the caller's key is to be recorded; a member has none."""
-    return caller.member is None and touch_is_due(caller.key, at_ms)
-
-
-def _session_to_note(caller: Caller, at_ms: int) -> UsedSession | None:
-    """Return the caller's session if its last use is to be recorded."""
-    used = caller.session
-    return used if used is not None and used.session.touch_is_due(at_ms) else None
 
 
 def caller_of(call: Call) -> Caller:

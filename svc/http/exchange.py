@@ -29,10 +29,9 @@ from svc.http.callers.caller import Caller, Site
 from svc.http.callers.sessions import authenticate_session, cleared_cookie, read_site, signed_out
 from svc.http.change import note_use
 from svc.http.pages.app import Pages
-from svc.http.paths import Paths, RouteMatch
 from svc.http.query import read_query
 from svc.http.responses import NEVER_CACHED, Response, encode_headers, preflight, render
-from svc.http.route import CONSOLE_ROOT, NOT_NOW, Call, Outcome, Route, Services, Stream
+from svc.http.route import CONSOLE_ROOT, NOT_NOW, Call, Outcome, Paths, Route, RouteMatch, Services, Stream
 from svc.http.server.fair_queue import KnownKeys
 from svc.http.server.messages import Application, Body, Headers, Reply, Request
 from svc.http.traffic import PREFLIGHT, RequestContext, Traffic
@@ -67,11 +66,7 @@ class _Arrived(NamedTuple):
     @property
     def peer(self) -> str:
         """Return the address of the connection, empty if the server does not know it."""
-        return _peer(self.request)
-
-
-def _peer(request: Request) -> str:
-    return request.client[0] if request.client else ""
+        return self.request.client[0] if self.request.client else ""
 
 
 class Exchange:
@@ -141,8 +136,9 @@ class Exchange:
             context.refusal = Refusal("method_not_allowed")
             return render(context.request_id, Outcome(context.refusal, headers={"Allow": resource.allow}), origin)
         context.operation_id = route.operation_id
+        arrived = _Arrived(route, found, request, headers, context)
         try:
-            outcome = await self._run(_Arrived(route, found, request, headers, context))
+            outcome = await self._run(arrived)
         except UnavailableError as error:
             self._services.store.outage.stopped("request", error)
             outcome = Outcome(NOT_NOW)
@@ -150,7 +146,7 @@ class Exchange:
             self._services.corrupt.note(route.operation_id, None, error)
             outcome = Outcome(Refusal("internal_error"))
             if isinstance(error, CorruptSessionError):
-                site = read_site(self._services.policy, headers, request.scheme, _peer(request))
+                site = read_site(self._services.policy, headers, request.scheme, arrived.peer)
                 outcome = Outcome(signed_out("the session is corrupt"), headers={"Set-Cookie": cleared_cookie(site)})
         except Exception:
             log.exception("request failed", request_id=str(context.request_id), operation=route.operation_id)

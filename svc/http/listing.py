@@ -9,7 +9,7 @@ meanwhile move nothing. What is looked at for one page is bounded: it may be sho
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -96,21 +96,19 @@ async def read_behind(
 
 async def counted(services: Services, scan: Scan[P, R | None], start: P, turn: Turn) -> TotalBody:
     """Return how many rows a list has, up to `MAX_LOOKED_AT`; no more of them are looked at, and none is kept."""
-
-    def marks(snapshot: Snapshot, position: P, count: int) -> Iterator[tuple[P, Literal[True] | None]]:
-        for behind, row in scan(snapshot, position, count):
-            yield behind, None if row is None else True
-
-    found, resume = await read_behind(services, marks, start, MAX_LOOKED_AT, turn=turn)
+    found, resume = await read_behind(services, _made(scan, lambda _: True), start, MAX_LOOKED_AT, turn=turn)
     return TotalBody(count=len(found), is_exact=resume is None)
 
 
 def encoded(scan: Scan[P, T | None], make: Callable[[T], msgspec.Struct]) -> Scan[P, Any]:
     """Return the scan of the same rows as `make` makes them, encoded as JSON (`msgspec.Raw`)."""
+    return _made(scan, lambda row: encoded_row(make(row)))
 
+
+def _made(scan: Scan[P, T | None], make: Callable[[T], Any]) -> Scan[P, Any]:
     def rows(snapshot: Snapshot, position: P, count: int) -> Iterator[tuple[P, Any]]:
         for behind, row in scan(snapshot, position, count):
-            yield behind, None if row is None else encoded_row(make(row))
+            yield behind, None if row is None else make(row)
 
     return rows
 

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from svc.http.body import explain
-from svc.kernel.values.fields import bare
+from svc.kernel.values.fields import bare, fields_of
 from svc.kernel.values.refusals import Refusal, invalid
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -50,11 +50,8 @@ def read_query(query_string: bytes, kind: type[T] | None) -> T | Refusal | None:
 
 @cache
 def _integers(kind: type[msgspec.Struct]) -> frozenset[str]:
-    """Return the names of the integer parameters."""
-    struct = msgspec.inspect.type_info(kind)
-    assert isinstance(struct, msgspec.inspect.StructType)
     return frozenset(
-        field.encode_name for field in struct.fields if isinstance(bare(field.type), msgspec.inspect.IntType)
+        field.encode_name for field in fields_of(kind) if isinstance(bare(field.type), msgspec.inspect.IntType)
     )
 
 

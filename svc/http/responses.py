@@ -11,8 +11,7 @@ from uuid import UUID
 import msgspec
 
 from svc.http.openapi.json_schema import ADMITTED, EVERYWHERE
-from svc.http.paths import Resource
-from svc.http.route import Outcome, Stream
+from svc.http.route import Outcome, Resource, Stream
 from svc.http.schema import error_body
 from svc.kernel.values.refusals import Refusal, catalog
 from svc.world import World

@@ -95,30 +95,23 @@ class IdentifyAnswer(VerdictBody, frozen=True, kw_only=True):
     deferred_token: Annotated[
         DeferredTokenText, about("Allows the deferred report of this request to be sent, for 24 hours.")
     ]
-    duplicate: (
-        Annotated[
-            bool,
-            about("This is the response of an earlier request with the same `Idempotency-Key`; nothing changed.", True),
-        ]
-        | UnsetType
-    ) = UNSET
-    client_token_renew: (
-        Annotated[bool, about("The web SDK renews its token and key. Only to a public key, and only `true`.", True)]
-        | UnsetType
-    ) = UNSET
+    duplicate: Annotated[
+        bool | UnsetType,
+        about("This is the response of an earlier request with the same `Idempotency-Key`; nothing changed.", True),
+    ] = UNSET
+    client_token_renew: Annotated[
+        bool | UnsetType, about("The web SDK renews its token and key. Only to a public key, and only `true`.", True)
+    ] = UNSET
     suspect_score: Annotated[int | UnsetType, SUSPECT_SCORE] = UNSET
     triggers: Annotated[tuple[TriggerBody, ...] | UnsetType, about("What fired, heaviest first.")] = UNSET
-    verdict: (
-        Annotated[
-            str,
-            about(
-                "The verdict as a JWS, for a backend that verifies it by the organization's keys (`getVerdictKeys`). "
-                "Only where the request asked for it.",
-                "eyJhbGciOiJFZERTQSIs...",
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
+    verdict: Annotated[
+        str | UnsetType,
+        about(
+            "The verdict as a JWS, for a backend that verifies it by the organization's keys (`getVerdictKeys`). "
+            "Only where the request asked for it.",
+            "eyJhbGciOiJFZERTQSIs...",
+        ),
+    ] = UNSET
 
 
 def identify_response(
@@ -154,44 +147,38 @@ class FiltersQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     level: Annotated[
         str | UnsetType, about("Only events of this suspect level.", "high", form={"enum": [*get_args(Level)]})
     ] = UNSET
-    tag: (
-        Annotated[str, about("Only events with this tag.", "order 1234", form={"maxLength": MAX_TAG_LENGTH})]
-        | UnsetType
-    ) = UNSET
+    tag: Annotated[
+        str | UnsetType, about("Only events with this tag.", "order 1234", form={"maxLength": MAX_TAG_LENGTH})
+    ] = UNSET
     ip_address: Annotated[str, about("Only events from this IPv4 or IPv6 address.", "81.2.69.160")] | UnsetType = UNSET
     country: Annotated[str, about("Only events from this country: two letters.", "GB")] | UnsetType = UNSET
-    signal: (
-        Annotated[str, about("Only events in which this signal fired.", "headless", form={"enum": [*SIGNALS]})]
-        | UnsetType
-    ) = UNSET
-    kind: (
-        Annotated[str, about("Only events of this kind of visitor.", "human", form={"enum": [*KINDS]})] | UnsetType
-    ) = UNSET
+    signal: Annotated[
+        str | UnsetType, about("Only events in which this signal fired.", "headless", form={"enum": [*SIGNALS]})
+    ] = UNSET
+    kind: Annotated[
+        str | UnsetType, about("Only events of this kind of visitor.", "human", form={"enum": [*KINDS]})
+    ] = UNSET
     account_id: Annotated[str, about("Only events of this account.", "user-8271")] | UnsetType = UNSET
     action: Annotated[str, about("Only events with this action.", "log_in")] | UnsetType = UNSET
     asn: Annotated[str, about("Only events from this autonomous system.", "20712")] | UnsetType = UNSET
-    decision: (
-        Annotated[str, about("Only events with this decision.", "review", form={"enum": [*RULE_ACTIONS]})] | UnsetType
-    ) = UNSET
+    decision: Annotated[
+        str | UnsetType, about("Only events with this decision.", "review", form={"enum": [*RULE_ACTIONS]})
+    ] = UNSET
     label: Annotated[str, about("Only events with this label.", "fraud", form={"enum": [*LABELS]})] | UnsetType = UNSET
-    rule: (
-        Annotated[
-            str,
-            about(
-                "Only events that the rule with this id decided, also where it was deleted since.",
-                "rul_Yv3kPq8sT1nB6wDx0hRz",
-                form=id_form("rul_"),
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
+    rule: Annotated[
+        str | UnsetType,
+        about(
+            "Only events that the rule with this id decided, also where it was deleted since.",
+            "rul_Yv3kPq8sT1nB6wDx0hRz",
+            form=id_form("rul_"),
+        ),
+    ] = UNSET
     shadow: Annotated[
         bool | UnsetType, about("With `rule`: only events that the rule matched in shadow mode instead.", False)
     ] = UNSET
-    group: (
-        Annotated[str, about("Only events in which any signal of this group fired.", "vpn", form={"enum": [*GROUPS]})]
-        | UnsetType
-    ) = UNSET
+    group: Annotated[
+        str | UnsetType, about("Only events in which any signal of this group fired.", "vpn", form={"enum": [*GROUPS]})
+    ] = UNSET
 
     def asked(self) -> Asked:
         """Return the parameters as they were sent."""

@@ -21,9 +21,10 @@ import svc
 from svc.http.responses import edge_refusal
 from svc.http.route import BASE
 from svc.http.schema import HealthBody, ReadinessBody, ReadinessChecks
+from svc.http.server.capacity import EdgeLimits
 from svc.http.server.listening import Certificate
 from svc.http.server.messages import Reply, Request
-from svc.http.server.server import EdgeLimits, open_listeners, serve
+from svc.http.server.server import open_listeners, serve
 from svc.kernel.limits.lasting import SAY_S
 from svc.workers.pulse import notify
 from svc.world import World
@@ -69,15 +70,9 @@ async def can_serve(
         before = signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)  # a worker is born with them blocked
         async with trio.open_nursery() as nursery:
 
-            async def end_at_signal() -> None:
+            async def end_after(happens: Callable[[], Awaitable[object]]) -> None:
                 nonlocal signaled
-                async for _ in signals:
-                    signaled = True
-                    nursery.cancel_scope.cancel()
-
-            async def end_with_parent(lifeline: int) -> None:
-                nonlocal signaled
-                await trio.lowlevel.wait_readable(lifeline)
+                await happens()
                 signaled = True
                 nursery.cancel_scope.cancel()
 
@@ -85,13 +80,13 @@ async def can_serve(
                 return _respond(world, why, request, reply)
 
             served = partial(serve, respond, listeners, EdgeLimits(), now_ms=world.now_ms)
-            nursery.start_soon(end_at_signal)
+            nursery.start_soon(end_after, partial(anext, signals))
             nursery.start_soon(partial(served, refuse=partial(edge_refusal, world), shutdown=shutdown))
             said_s = -SAY_S
             if lifeline is None:
                 notify("READY=1")  # it answers: a start that takes too long would be ended
             else:
-                nursery.start_soon(end_with_parent, lifeline)
+                nursery.start_soon(end_after, partial(trio.lowlevel.wait_readable, lifeline))
             while why is not None:
                 if lifeline is None:
                     notify("WATCHDOG=1")
@@ -107,7 +102,6 @@ async def can_serve(
 
 
 async def _respond(world: World, why: Obstructed | None, request: Request, reply: Reply) -> None:
-    """Respond to a request while the service cannot serve yet."""
     path = request.path.decode("latin-1").removeprefix(BASE)
     status, (body, headers) = 503, edge_refusal(world, 503)
     if path == "/healthz":

@@ -20,7 +20,7 @@ from svc.kernel.access.members import is_provider_url, read_roles
 from svc.kernel.config import Config, ConfigError
 from svc.kernel.net.addresses import metadata_opened, read_bind
 from svc.kernel.values.errors import cause
-from svc.kernel.values.fields import NO_NEWLINE, url_problem
+from svc.kernel.values.fields import NO_NEWLINE, bare, fields_of, url_problem
 from svc.kernel.values.ids import is_id
 from svc.kernel.values.text_files import NotTextError, decode_toml
 
@@ -213,11 +213,7 @@ def _one_line(error: msgspec.ValidationError, named: Callable[[str], str]) -> st
 
 def _choices(setting: str) -> str:
     """List the allowed values of a setting, of which some have names."""
-    described = msgspec.inspect.type_info(Config)
-    assert isinstance(described, msgspec.inspect.StructType)
-    kind = next(field.type for field in described.fields if field.name == setting)
-    while isinstance(kind, msgspec.inspect.Metadata):
-        kind = kind.type
+    kind = bare(next(field.type for field in fields_of(Config) if field.name == setting))
     kinds = kind.types if isinstance(kind, msgspec.inspect.UnionType) else (kind,)
     named = [repr(value) for one in kinds if isinstance(one, msgspec.inspect.LiteralType) for value in one.values]
     numbers = ["a whole number"] if any(isinstance(one, msgspec.inspect.IntType) for one in kinds) else []

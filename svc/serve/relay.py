@@ -58,14 +58,6 @@ class Relay:
         self._others: dict[int, _WorkerState] = {}
         self._is_ending = False
 
-    def keep(self) -> None:
-        """Start what only the leader does. Call this only while holding its lock or lease."""
-        self._bus.keep()
-
-    def resign(self) -> None:
-        """Stop what only the leader does."""
-        self._bus.resign()
-
     def due(self, queues: Iterable[EndpointKey]) -> None:
         """Wake the senders, in any process, of queues in which a commit has made deliveries due. Never waits."""
         by_partition: dict[int, list[EndpointKey]] = {}
@@ -148,13 +140,10 @@ class Relay:
             case Committed():
                 await self._live.look()
                 self._outbox.poll()  # which does nothing where it does not run
-            case WorkerViewers():
-                self._note_viewers(message)
-
-    def _note_viewers(self, message: WorkerViewers) -> None:
-        self._others[message.worker] = _WorkerState(trio.current_time(), dict(message.viewers))
-        if message.is_new:
-            self._announce_viewers()
+            case WorkerViewers(worker, viewers, is_new):
+                self._others[worker] = _WorkerState(trio.current_time(), dict(viewers))
+                if is_new:
+                    self._announce_viewers()
 
     def _announce_viewers(self, *, is_new: bool = False) -> None:
         if self._bus.index is None:

@@ -42,11 +42,11 @@ from svc.http.exchange import Exchange, application
 from svc.http.pages.app import documentation, loaded_app, respond, site
 from svc.http.responses import edge_refusal
 from svc.http.route import Services, Webhooks
-from svc.http.server import open_files
+from svc.http.server.capacity import EdgeLimits, fitting
 from svc.http.server.fair_queue import KnownKeys
 from svc.http.server.listening import PlainListener, TlsListener
 from svc.http.server.messages import Application
-from svc.http.server.server import Edge, EdgeLimits, serve
+from svc.http.server.server import Edge, serve
 from svc.http.traffic import Describe, Traffic, details
 from svc.identify.indexing import indexer
 from svc.identify.keys import deferred
@@ -64,9 +64,9 @@ from svc.kernel.work import leader
 from svc.kernel.work.clock import ClockMemory, ClockWatch, ServiceClock
 from svc.kernel.work.store_watch import CorruptRows, EventLoopLag, Pulse, StoreWatch, maintain
 from svc.kernel.work.supervisor import supervise
-from svc.serve.metrics.nodes import NodeSources
 from svc.serve.metrics.registry import Metrics, Sources
 from svc.serve.metrics.scrape import Scrape, expected_hosts
+from svc.serve.metrics.store import NodeSources
 from svc.serve.relay import Relay
 from svc.serve.service_parts import network_watch, openid_provider, read_trust, webhook_targets, webhook_transport
 from svc.workers.bus import Alone, Bus
@@ -304,7 +304,7 @@ class Service:
 
     async def _keep(self, metrics: Listeners | None) -> None:
         """Run, until cancelled, what only one process may run. Of several workers, serve the metrics of all."""
-        self.relay.keep()
+        self._bus.keep()
         self._pulse.mark_leader(self._index, self._store.elapsed_s())
         try:
             async with trio.open_nursery() as nursery:
@@ -314,7 +314,7 @@ class Service:
                 if metrics is not None and self._shares_metrics:
                     nursery.start_soon(self._serve_metrics, metrics)
         finally:
-            self.relay.resign()
+            self._bus.resign()
 
     def _everywhere(self) -> dict[str, Callable[[], Awaitable[None]]]:
         """Return the actors of every worker, by name, whose failure must not stop identification."""
@@ -368,7 +368,7 @@ class Service:
 
     def _edge_limits(self) -> EdgeLimits:
         return EdgeLimits(
-            max_connections=open_files.fitting(self._config.max_connections),
+            max_connections=fitting(self._config.max_connections),
             request_timeout_s=self._config.request_timeout_s,
             write_timeout_s=self._config.write_timeout_s,
             keep_alive_timeout_s=self._config.keep_alive_timeout_s,

@@ -8,13 +8,21 @@ import socket
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import structlog
 import trio
 
-from svc.http.server.listening import Certificate, CertificateError, inherited_sockets, open_sockets, read_certificate
-from svc.http.server.server import Edge, EdgeLimits, addresses, open_listeners
+from svc.http.server.capacity import EdgeLimits
+from svc.http.server.listening import (
+    Certificate,
+    CertificateError,
+    ListeningSockets,
+    inherited_sockets,
+    open_sockets,
+    read_certificate,
+)
+from svc.http.server.server import Edge, addresses, open_listeners
 from svc.identify.useragent import load_patterns
 from svc.kernel.config import Config, ConfigError
 from svc.kernel.values.timestamps import timestamp, unix_ms, utc
@@ -29,28 +37,14 @@ ALIVE_S = 1.0
 """Between two messages to the service manager that this process lives."""
 
 
-class ListeningSockets(NamedTuple):
-    """The listening sockets: for clients, and for readers of the metrics (none if metrics are not served)."""
-
-    clients: list[socket.socket]
-    metrics: list[socket.socket]
-
-    def close(self) -> None:
-        """Close them in this process; others that have inherited them go on listening."""
-        for one in (*self.clients, *self.metrics):
-            one.close()
-
-
 def sockets_for(bind: str, metrics_bind: str) -> ListeningSockets:
     """Return the sockets that systemd passed, and of those that it did not, new ones on these addresses. An empty
     `metrics_bind` is not an address. Raises `ConfigError`.
     """
     try:
-        inherited = inherited_sockets(os.environ)
+        clients, metrics = inherited_sockets(os.environ)
     except ValueError as error:
         raise ConfigError(str(error)) from error
-    clients = inherited.clients if inherited is not None else []
-    metrics = inherited.metrics if inherited is not None else []
     if not clients:
         clients = listen(bind)
     if not metrics and metrics_bind:

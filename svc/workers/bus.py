@@ -12,7 +12,7 @@ import os
 import socket
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final, Protocol
 from uuid import UUID
@@ -326,14 +326,16 @@ def announce(directory: Path) -> None:
     """Notify the workers that serve a data directory that another process has committed. Do nothing if no worker serves
     it or can be reached: they also poll.
     """
-    with suppress(OSError), _folder_of(directory) as folder:
+    with suppress(OSError), ExitStack() as stack:
+        folder = os.open(directory / DIRECTORY, _FOLDER)
+        stack.callback(os.close, folder)
         content = pack([Committed()])
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sending:
-            sending.setblocking(False)
-            for name in os.listdir(folder):  # noqa: PTH208  by its descriptor
-                if name.startswith(_WORKER):
-                    with suppress(OSError):
-                        _send(sending, folder, name, content)
+        sending = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+        sending.setblocking(False)
+        for name in os.listdir(folder):  # noqa: PTH208  by its descriptor
+            if name.startswith(_WORKER):
+                with suppress(OSError):
+                    _send(sending, folder, name, content)
 
 
 _WORKER = "worker-"
@@ -353,15 +355,6 @@ def open_folder(directory: Path) -> int:
     folder = os.open(path, _FOLDER)
     os.fchmod(folder, 0o700)
     return folder
-
-
-@contextmanager
-def _folder_of(directory: Path) -> Generator[int]:
-    folder = os.open(directory / DIRECTORY, _FOLDER)
-    try:
-        yield folder
-    finally:
-        os.close(folder)
 
 
 def _bound(folder: int, name: str) -> socket.socket:

@@ -15,8 +15,7 @@ import pytest
 import trio
 
 from tests.clients.vectors import FOLDER
-from tools.node_client import PACKAGE, compile_to, compiler
-from tools.npm_forms import COMPILER
+from tools.node_client import COMPILER, PACKAGE, compile_to, compiler
 from tools.web import Node
 
 

@@ -12,8 +12,8 @@ import pytest
 import trio
 
 from tests.support.chromium import built
-from tools.fingerprint_compat import PACKAGE, compile_to
-from tools.node_client import compiler
+from tools.node_client import FINGERPRINT_COMPAT as PACKAGE
+from tools.node_client import compile_to, compiler
 from tools.web import Node
 
 README = (PACKAGE / "README.md").read_text()
@@ -64,7 +64,7 @@ def installed(folders: pytest.TempPathFactory, worker_id: str) -> Compatible:
     with found.folder.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (found.package / "package.json").exists():
-            compile_to(node, found.package / "dist")
+            compile_to(node, found.package / "dist", PACKAGE)
             for name in ("README.md", "LICENSE", "package.json"):
                 shutil.copy(PACKAGE / name, found.package)
     return found

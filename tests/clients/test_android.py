@@ -30,6 +30,7 @@ from tests.support.cutting_proxy import CuttingProxy
 from tests.support.effort import LONG
 from tests.support.live import Live, live_service
 from tools import android
+from tools.archives import write
 
 pytestmark = pytest.mark.slow(45)
 
@@ -90,7 +91,7 @@ def test_aapt_finds_two_permissions_in_the_manifest(tmp_path: Path):
 
 
 def test_the_repository_has_the_archive_sources_and_descriptions(tmp_path: Path):
-    android.publish(tmp_path)
+    write(tmp_path, android.published())
     folder = tmp_path / "svc" / "visitor"
     names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     version = android.VERSION

@@ -21,7 +21,7 @@ from tests.clients.fingerprint import Compatible, changed, installed
 from tests.spec.responses import BROWSER, DRIVEN, HEADLESS, TOO_LITTLE
 from tests.support.live import PUBLIC_ADDRESS, Live, live_service, mistyped, report, succeeded
 from tests.support.ports import free_port
-from tools.fingerprint_compat import PACKAGE
+from tools.node_client import FINGERPRINT_COMPAT as PACKAGE
 from tools.web import WEB
 
 pytestmark = pytest.mark.slow(5)

@@ -11,7 +11,8 @@ import pytest
 
 from tests.clients.compiled import does_everything
 from tests.test_docs import block
-from tools.go_library import MODULE, PATH, environment, find_go, publish, published, tag
+from tools.archives import write
+from tools.go_library import MODULE, PATH, environment, find_go, published, tag
 
 pytestmark = pytest.mark.slow(20)
 PROGRAM = Path(__file__).parent / "programs" / "go" / "main.go"
@@ -51,7 +52,7 @@ def test_the_module_needs_nothing_and_is_the_same_each_time():
 
 def program(folder: Path, main: str, **others: str) -> Path:
     """A program whose module takes the library from the proxy in a folder, as the page says."""
-    publish(folder / "dist" / "go")
+    write(folder / "dist" / "go", published())
     source = folder / "program"
     source.mkdir()
     (source / "go.mod").write_text(f"module program\n\ngo 1.24\n\nrequire {PATH} {tag()}\n")

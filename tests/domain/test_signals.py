@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from svc.cli.develop.signals import signals
 from svc.identify.scoring.signals import CATALOG, CATALOG_ORDER, MAX_WEIGHT, default_weights, signal_names
 from svc.kernel.values.fields import PLATFORMS
-from tools.signals import page
+from tools.reference import signals as page
 
 # group, signal, web, android, ios (None = not on that platform), in the order of the document.
 DOCUMENTED: tuple[tuple[str, str, int | None, int | None, int | None], ...] = (

@@ -7,7 +7,7 @@ import sys
 
 PROGRAM = """
 import resource
-from svc.http.server.open_files import fitting
+from svc.http.server.capacity import fitting
 
 for limit in ((1024, 8192), (1024, 1024), (64, 64)):  # lowered only, which everybody may
     resource.setrlimit(resource.RLIMIT_NOFILE, limit)

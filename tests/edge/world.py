@@ -12,9 +12,10 @@ from typing import Any
 import msgspec
 import trio
 
+from svc.http.server.capacity import EdgeLimits
 from svc.http.server.listening import open_sockets
 from svc.http.server.messages import Application, Reply, Request
-from svc.http.server.server import Edge, EdgeLimits, open_listeners, serve
+from svc.http.server.server import Edge, open_listeners, serve
 from svc.workers.shared_memory import ConnectionShare
 
 HANG_S = 20

@@ -14,8 +14,8 @@ from svc.features.routes import PATHS
 from svc.features.webhooks.addresses import MAX_URL_LENGTH, TargetPolicy, addresses_to_dial, read_target
 from svc.features.webhooks.addresses import Target as WebhookTarget
 from svc.http.callers.client_address import client_address, is_trusted
-from svc.http.paths import RouteMatch
 from svc.http.query import read_query
+from svc.http.route import RouteMatch
 from svc.http.schema import ListEventsQuery
 from svc.identify.events.listing import Asked, CursorScope, Listing, read_listing
 from svc.identify.keys import deferred

@@ -52,7 +52,7 @@ async def test_searches_run_one_at_a_time_and_leave_nothing_behind(autojump_cloc
     with trio.fail_after(0.1):
         async with reads.turn(0).held():
             pass
-    assert not vars(reads)["_own"]
+    assert not reads.own
 
 
 async def test_an_organization_reads_one_page_at_a_time_and_another_one_need_not_wait(autojump_clock: MockClock):
@@ -72,7 +72,7 @@ async def test_an_organization_reads_one_page_at_a_time_and_another_one_need_not
             nursery.start_soon(page, organization)
         await trio.sleep(1.5)
         assert sorted(ended) == [BUSY, OTHER], "nor for a long read of its own"
-    assert not vars(reads)["_pages"]
+    assert not reads.pages
     turn = reads.turn(BUSY)
     async with reads.turn(BUSY).page(), turn.held(), turn.page():
         pass

@@ -47,7 +47,7 @@ def test_every_error_in_a_file_is_reported_with_its_line_and_a_fix(file: Path):
         ("SVC_DATTA", "SVC_DATA=..."),
         ("SVC_WEBHOOK_ALLOW_PORTS", "SVC_WEBHOOK_ALLOW_PORTS=444"),
     ]
-    assert "one of auto, console, json" in found[4].problem
+    assert found[4].problem == "log_format: 'xml' is not 'auto' or 'console' or 'json'", "each value once"
     assert "169.254.169.254" in found[5].problem
 
 

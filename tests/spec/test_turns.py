@@ -66,7 +66,7 @@ async def test_an_exclusive_read_leaves_the_turn_to_other_organizations_between_
         nonlocal taken
         while True:
             async with reads.turn(other.number).held():
-                taken += reads.is_exclusive(number)
+                taken += number in reads.exclusive
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(take_turns)

@@ -24,7 +24,7 @@ _OF_THE_SERVICE = (
 INPUTS: dict[str, tuple[str, ...]] = {
     "tests/web": (
         "web/**/*", "tests/web/**/*", "tools/web.py", "docs/openapi.json", "clients/fingerprint-compat/**/*",
-        "tests/clients/fingerprint.py", "tools/fingerprint_compat.py", "tools/npm_forms.py", *_OF_THE_SERVICE,
+        "tests/clients/fingerprint.py", "tools/node_client.py", *_OF_THE_SERVICE,
     ),
     "tests/clients": (
         "clients/**/*", "examples/**/*", "tests/clients/**/*", "docs/openapi.json", "web/*/package.json",

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Awaitable, Callable
-from typing import Protocol, cast
+from typing import Any, cast
 
 import click
 import hypercorn.trio
@@ -45,16 +44,6 @@ def docs(port: int) -> None:
     click.echo()
 
 
-class _StockServer(Protocol):
-    """What is used of hypercorn, whose own types are of WSGI too."""
-
-    async def __call__(
-        self, app: QuartTrio, config: Config, *, shutdown_trigger: Callable[..., Awaitable[None]]
-    ) -> None:
-        """Serve until the trigger returns."""
-        ...
-
-
 async def _serve(listening: int) -> None:
     """Serve on this descriptor until Ctrl-C; the server closes it."""
     config = Config()
@@ -67,7 +56,7 @@ async def _serve(listening: int) -> None:
             async for _ in signals:
                 return
 
-        serve = cast("_StockServer", hypercorn.trio.serve)  # pyright: ignore[reportUnknownMemberType]
+        serve = cast("Any", hypercorn.trio.serve)  # pyright: ignore[reportUnknownMemberType]  its types are of WSGI too
         await serve(_app(), config, shutdown_trigger=signaled)
 
 

@@ -25,7 +25,7 @@ from svc.command.output import CommandError, json_option, show, terminal_safe
 from svc.kernel.config import Config, ConfigError
 from svc.kernel.config_loading import CONFLICTS, LISTS, NOT_SETTINGS, PREFIX, checked, read_variables
 from svc.kernel.values.errors import OperatorError, cause
-from svc.kernel.values.fields import bare
+from svc.kernel.values.fields import fields_of
 from svc.kernel.values.text_files import NotTextError, decode_text
 
 _WHERE_IN_TOML = re.compile(r" \(at line (\d+), column \d+\)$")
@@ -174,20 +174,8 @@ def _problem(name: str, value: Any) -> str | None:
     try:
         checked({name: value}, str)
     except ConfigError as error:
-        return f"{error.line.removeprefix(name).removeprefix(':').strip()}{_choices(name)}"
+        return error.line.removeprefix(name).removeprefix(":").strip()
     return None
-
-
-def _choices(name: str) -> str:
-    """Return a text with the words that the setting may be; empty if it is not one of a list of words."""
-    kind = bare(_field(name).type)
-    return f"; it is one of {', '.join(map(str, kind.values))}" if isinstance(kind, types.LiteralType) else ""
-
-
-def _field(name: str) -> types.Field:
-    described = types.type_info(Config)
-    assert isinstance(described, types.StructType)
-    return next(field for field in described.fields if field.name == name)
 
 
 def _nearest(name: str, known: tuple[str, ...]) -> str:
@@ -196,7 +184,7 @@ def _nearest(name: str, known: tuple[str, ...]) -> str:
 
 def _example(name: str) -> str:
     """Return a value of the setting as TOML: its default, or the example of one that has none."""
-    field = _field(name)
+    field = next(field for field in fields_of(Config) if field.name == name)
     value: Any = field.default
     if value in (None, ()) and isinstance(field.type, types.Metadata):
         said = cast("dict[str, Any]", field.type.extra_json_schema)  # pyright: ignore[reportUnknownMemberType]  a bare dict

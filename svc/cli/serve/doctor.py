@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import msgspec
 from click.core import ParameterSource
 
 from svc.cli.serve.config_check import usable
-from svc.cli.serve.health_checks import CHECKS, Examined, Finding, Status, settings_file, size_of
+from svc.cli.serve.health_checks import CHECKS, UNREADABLE, Examined, Finding, Status, settings_file, size_of
 from svc.command.data_directory import Readable, read_through, reading_directory
 from svc.command.help import examples
 from svc.command.output import (
@@ -37,14 +37,12 @@ from svc.identify.tables import WEIGHTS
 from svc.identify.velocity.counts import KINDS
 from svc.kernel.store import operations
 from svc.kernel.store.directory import has_store
-from svc.kernel.store.engine import EngineError
 from svc.kernel.store.installation import served_limits
 from svc.kernel.store.reading import ReadOnlyStore
-from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.operation_log import Following
+from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants.jobs import holdings
 from svc.kernel.tenants.queries import is_removed, organization, organizations, share_in_force
-from svc.kernel.values.errors import OperatorError
 from svc.kernel.values.fields import PLATFORMS
 from svc.kernel.values.ids import made_at_ms
 from svc.kernel.values.timestamps import timestamp
@@ -69,7 +67,7 @@ def backup(examined: Examined) -> Finding:
             with opened.read() as snapshot:
                 following = operations.follower(snapshot)
             return _of_follower(following, opened, examined.world.now_ms())
-    except (OperatorError, EngineError, CorruptionError, OSError) as error:
+    except UNREADABLE as error:
         return Finding("warning", str(error), "run this command where the store and its backup can be read")
 
 
@@ -139,7 +137,7 @@ def findings(
     for name, check in (*CHECKS.items(), ("backup", backup), *OF_ORGANIZATIONS.items()):
         try:
             yield name, check(examined)
-        except (OperatorError, EngineError, CorruptionError, OSError) as error:
+        except UNREADABLE as error:
             yield name, Finding("problem", f"the check itself failed: {error}", "see the other lines")
 
 
@@ -155,13 +153,6 @@ NAMED = 3
 """Organizations or accounts that are named; the others are counted."""
 MAX_ORGANIZATIONS = 50
 """Organizations whose newest accounts are looked at."""
-
-
-def credit(examined: Examined) -> Finding:
-    """Check whether the credit of each organization lasts for another week; a warning where it does not (decisions
-    16.4).
-    """
-    return _of_store(lambda opened: finding_of(opened, examined.world.now_ms()), examined)
 
 
 def chat_links(examined: Examined) -> Finding:
@@ -189,12 +180,14 @@ def _of_store(find: Callable[[Readable], Finding], examined: Examined) -> Findin
     try:
         with reading_directory(examined.directory, examined.config) as opened:
             return find(opened)
-    except (OperatorError, EngineError, CorruptionError, OSError) as error:
+    except UNREADABLE as error:
         return Finding("warning", f"cannot be read: {error}", "see the line `store`")
 
 
 def finding_of(store: Readable, now_ms: int) -> Finding:
-    """Check the credit of the organizations of a store, as `credit` does."""
+    """Check whether the credit of each organization lasts for another week; a warning where it does not (decisions
+    16.4). `now_ms`: Unix milliseconds.
+    """
     short: list[str] = []
     numbers = _organizations_of(store)
     for number in numbers:
@@ -212,6 +205,15 @@ def _organizations_of(store: Readable) -> list[int]:
         return organizations(snapshot)
 
 
+def _of_each(store: Readable, find: Callable[[Snapshot, int], Iterable[str]], most: int | None = None) -> list[str]:
+    """Return what is found of each organization, with its id; `most`: of so many of them, `None` = of all."""
+    found: list[str] = []
+    for number in _organizations_of(store)[:most]:
+        with store.read() as snapshot:
+            found += [f"{name} of {organization(snapshot, number).id}" for name in find(snapshot, number)]
+    return found
+
+
 def _named(found: list[str], of: str = "") -> str:
     more = f" and {of}{len(found) - NAMED} more" if len(found) > NAMED else ""
     return "; ".join(found[:NAMED]) + more
@@ -221,13 +223,12 @@ def spellings_of(store: Readable) -> Finding:
     """Check whether ids of accounts differ only in case, blanks or invisible characters, which rules count apart; a
     warning where the newest events name such. Of many organizations the first `MAX_ORGANIZATIONS` are looked at.
     """
-    found: list[str] = []
-    for number in _organizations_of(store)[:MAX_ORGANIZATIONS]:
+
+    def alike(snapshot: Snapshot, number: int) -> Iterator[str]:
         for kind in KINDS:
-            with store.read() as snapshot:
-                groups = alike_accounts(snapshot, number, kind)
-                organization_id = organization(snapshot, number).id
-            found += [f"{' and '.join(map(ascii, ids[:NAMED]))} of {organization_id}" for ids in groups]
+            yield from (" and ".join(map(ascii, ids[:NAMED])) for ids in alike_accounts(snapshot, number, kind))
+
+    found = _of_each(store, alike, MAX_ORGANIZATIONS)
     if not found:
         return Finding("ok", "no two accounts of the newest events differ only in case, blanks or invisible characters")
     do = "each counts as an account of its own: send one spelling, best an opaque id (docs/accounts.md)"
@@ -238,12 +239,7 @@ def rules_of(store: Readable) -> Finding:
     """Check whether rules and filters that earlier versions saved could be saved by this one; a warning where they
     could not: they stay in force, and fail where they cannot be evaluated or cost too much (decisions 13.4).
     """
-    found: list[str] = []
-    for number in _organizations_of(store):
-        with store.read() as snapshot:
-            names = unsavable_conditions(snapshot, number)
-            organization_id = organization(snapshot, number).id
-        found += [f"{name} of {organization_id}" for name in names]
+    found = _of_each(store, unsavable_conditions)
     if not found:
         return Finding("ok", "every rule and filter could be saved as it is")
     do = "they fail where they cost too much or cannot be evaluated: preview them in the console, and save them again"
@@ -254,11 +250,9 @@ def idle_lists_of(store: Readable) -> Finding:
     """Check whether an active rule asks each list of blocked and trusted that has entries; a warning where none does
     (decisions 13.3).
     """
-    found: list[str] = []
-    for number in _organizations_of(store):
-        with store.read() as snapshot:
-            names = [] if is_removed(snapshot, number) else idle_lists(snapshot, number)
-            found += [f"{name} of {organization(snapshot, number).id}" for name in names]
+    found = _of_each(
+        store, lambda snapshot, number: [] if is_removed(snapshot, number) else idle_lists(snapshot, number)
+    )
     if not found:
         return Finding("ok", "every list of blocked and trusted that has entries is asked by a rule")
     do = 'add a rule such as in_list("blocked_addresses"), or make it active'
@@ -329,7 +323,7 @@ def recounts_of(store: Readable) -> Finding:
 
 
 OF_ORGANIZATIONS: dict[str, Callable[[Examined], Finding]] = {
-    "credit": credit,
+    "credit": lambda examined: _of_store(partial(finding_of, now_ms=examined.world.now_ms()), examined),
     "shares": partial(_of_store, shares_of),
     "counts": partial(_of_store, recounts_of),
     "accounts": partial(_of_store, spellings_of),

@@ -71,6 +71,7 @@ EXPIRES_SOON = timedelta(days=14)
 FULL_SHARE = 0.8
 BEGIN = "run `svc dev`, or create an organization with `svc org create NAME`"
 """What to do where there is nothing yet."""
+UNREADABLE = (OperatorError, EngineError, CorruptionError, OSError)  # what reading a store may raise
 UNSYNCHRONIZED = 5
 """TIME_ERROR of adjtimex(2)."""
 
@@ -167,7 +168,7 @@ def store(examined: Examined) -> Finding:
         with reading_directory(directory, config) as opened, opened.read() as snapshot:
             mark, used = snapshot.get(META, "pepper_mark"), opened.used_bytes
         own_mark = pepper_mark(pepper.read_bytes())
-    except (OperatorError, EngineError, CorruptionError, OSError) as error:
+    except UNREADABLE as error:
         return _unread(error, in_database=in_database)
     if mark not in (None, own_mark):
         return _problem(f"{pepper} is the pepper of another store", "put the right pepper there")
@@ -321,10 +322,8 @@ def kernel_clock_is_synchronized() -> bool:
 
 def disk(examined: Examined) -> Finding:
     """Check the free space of the disk: a warning below `LOW_BYTES`, a problem below `CRITICAL_BYTES`."""
-    folder = next(
-        path for path in (examined.directory.absolute(), *examined.directory.absolute().parents) if path.exists()
-    )
-    usage = shutil.disk_usage(folder)
+    directory = examined.directory.absolute()
+    usage = shutil.disk_usage(next(path for path in (directory, *directory.parents) if path.exists()))
     says = f"{size_of(usage.free)} of {size_of(usage.total)} free"
     do = "free some space, or move the data directory to a larger disk"
     if usage.free < CRITICAL_BYTES:
@@ -369,7 +368,7 @@ def sign_in(examined: Examined) -> Finding:
             provider = openid_provider(config, opened)
     except ConfigError as error:
         return _problem(error.line, "correct the setting, or `svc org list` for the ids of organizations")
-    except (OperatorError, EngineError, CorruptionError, OSError) as error:
+    except UNREADABLE as error:
         return _unread(error, in_database=config.store is not None)
     if provider is None:
         says = f"nobody signs in by {config.console_oidc_issuer}: {config.console_oidc_organization} was removed"

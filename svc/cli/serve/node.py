@@ -21,6 +21,7 @@ from svc.cli.store.initialize import initialize
 from svc.cli.store.upgrade import LoggedSteps, keep_settings
 from svc.command.data_directory import opened_directory
 from svc.features.tables import TABLES
+from svc.http.server.listening import ListeningSockets
 from svc.http.waiting import Obstructed, can_serve
 from svc.identify.useragent import load_patterns
 from svc.kernel.config import Config, ConfigError
@@ -44,9 +45,9 @@ from svc.kernel.store.postgresql.version import READ_VERSION, OtherVersionError,
 from svc.kernel.values.errors import DirectoryError, OperatorError
 from svc.kernel.work.clock import BEHIND_MS
 from svc.kernel.work.leader import LEADER, Leadership
-from svc.serve.metrics.nodes import NodeSources
+from svc.serve.metrics.store import NodeSources
 from svc.serve.service import NodeParts, Service
-from svc.serve.serving import ListeningSockets, read_tls, run_until_signaled, sockets_for
+from svc.serve.serving import read_tls, run_until_signaled, sockets_for
 from svc.workers.nodes import NodeBus
 from svc.world import World, pause
 
@@ -88,7 +89,8 @@ def serve_node(directory: Path, config: Config, url: StoreUrl, read: ReadConfig,
             trio.run(partial(_serve, directory, config, url, read, world, pepper, sockets))
         except (DirectoryError, EngineError) as error:
             if not _is_away(error) and not _is_away(error.__cause__):
-                raise error if isinstance(error, DirectoryError) else _unservable(url, error) from error
+                unservable = DirectoryError(f"{url} cannot be served: {error}")
+                raise error if isinstance(error, DirectoryError) else unservable from error
             log.warning("the database went away during the start, trying again", because=str(error))
             pause(AGAIN_S)
         else:
@@ -97,10 +99,6 @@ def serve_node(directory: Path, config: Config, url: StoreUrl, read: ReadConfig,
 
 def _is_away(error: BaseException | None) -> bool:
     return isinstance(error, ConnectionLostError | UnavailableError) and not isinstance(error, OtherVersionError)
-
-
-def _unservable(url: StoreUrl, error: EngineError) -> DirectoryError:
-    return DirectoryError(f"{url} cannot be served: {error}")
 
 
 async def _obstacle(url: StoreUrl, world: World) -> Obstructed | None:

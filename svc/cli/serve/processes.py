@@ -22,6 +22,7 @@ from svc.cli.store.upgrade import keep_settings, locked_directory, opened_to_ser
 from svc.command.data_directory import opened_directory
 from svc.command.logs import set_up_logging
 from svc.features.retention.jobs import last_believed_ms
+from svc.http.server.listening import ListeningSockets
 from svc.http.waiting import Obstructed, can_serve
 from svc.identify.network_data.lookup import NetworkWatch
 from svc.identify.useragent import load_patterns
@@ -41,7 +42,7 @@ from svc.kernel.work.clock import seconds_behind
 from svc.kernel.work.leader import LEADER, Leadership
 from svc.serve.service import DRAIN_MARGIN_S, Service
 from svc.serve.service_parts import network_watch
-from svc.serve.serving import ListeningSockets, read_tls, run_until_signaled, sockets_for
+from svc.serve.serving import read_tls, run_until_signaled, sockets_for
 from svc.workers.bus import reach
 from svc.workers.parent import Parent, ignore_signals
 from svc.workers.shared_memory import SharedMemory, WorkerSlot

@@ -7,7 +7,7 @@ the organization's own servers out.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator, Iterable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from typing import Final
 
 import msgspec
@@ -33,39 +33,17 @@ class LongReads:
     """
 
     def __init__(self) -> None:
-        self._lock = trio.Lock()
-        self._own: dict[int, trio.Lock] = {}
+        self.lock = trio.Lock()
+        self.own: dict[int, trio.Lock] = {}
         """Of organizations that have one which runs or waits."""
-        self._pages: dict[int, trio.Lock] = {}
+        self.pages: dict[int, trio.Lock] = {}
         """The same of pages."""
-        self._organizations: set[int] = set()
+        self.exclusive: set[int] = set()
+        """Organizations that have an exclusive read."""
 
     def turn(self, organization: int) -> Turn:
         """Return the turn of one request of the organization. It is not taken yet."""
         return Turn(self, organization)
-
-    def is_exclusive(self, organization: int) -> bool:
-        """Return whether the organization has an exclusive read."""
-        return organization in self._organizations
-
-    @asynccontextmanager
-    async def wait(self, organization: int) -> AsyncGenerator[None]:
-        """Wait for the turn, and hold it for a block. Only a `Turn` calls this."""
-        async with _of(self._own, organization), self._lock:
-            yield
-
-    def page(self, organization: int) -> AbstractAsyncContextManager[None]:
-        """Wait until no other page of the organization is read, for a block. Only a `Turn` calls this."""
-        return _of(self._pages, organization)
-
-    @contextmanager
-    def exclude(self, organization: int) -> Generator[None]:
-        """Refuse other exclusive reads of the organization for a block. Only a `Turn` calls this."""
-        self._organizations.add(organization)
-        try:
-            yield
-        finally:
-            self._organizations.discard(organization)
 
 
 @asynccontextmanager
@@ -92,7 +70,7 @@ class Turn:
 
     def refusal(self) -> Refusal | None:
         """Return `429 rate_limited` while the organization has an exclusive read."""
-        if not self._reads.is_exclusive(self._organization):
+        if self._organization not in self._reads.exclusive:
             return None
         explanation = "A preview or suggestion of this organization runs. Wait for the seconds in Retry-After."
         return Refusal("rate_limited", retry_after_s=RETRY_AFTER_S, explanation=explanation)
@@ -103,7 +81,7 @@ class Turn:
         if self._is_held:
             yield
             return
-        async with self._reads.wait(self._organization):
+        async with _of(self._reads.own, self._organization), self._reads.lock:
             self._is_held = True
             try:
                 yield
@@ -118,7 +96,7 @@ class Turn:
         if self._is_held:
             yield
             return
-        async with self._reads.page(self._organization):
+        async with _of(self._reads.pages, self._organization):
             yield
 
     @contextmanager
@@ -126,8 +104,11 @@ class Turn:
         """Refuse the organization's other exclusive reads for a block, by `refusal`. Enter it only if there is none,
         without a checkpoint in between.
         """
-        with self._reads.exclude(self._organization):
+        self._reads.exclusive.add(self._organization)
+        try:
             yield
+        finally:
+            self._reads.exclusive.discard(self._organization)
 
 
 BYTES_A_DAY = 16 << 20

@@ -198,7 +198,7 @@ def _operation(route: Route, published: Published) -> Json:
         operation["parameters"] = parameters
     if route.body is not None:
         operation["requestBody"] = {"required": route.body_required, "content": _content([route.body])}
-    operation["responses"] = _responses(route, route.response_headers)
+    operation["responses"] = _responses(route)
     return operation
 
 
@@ -231,8 +231,9 @@ def _response_bodies(route: Route) -> dict[int, list[type[msgspec.Struct]]]:
     return bodies
 
 
-def _responses(route: Route, headers: tuple[str, ...]) -> Json:
-    """Return every status the operation may respond with. `headers` are those of responses that reached admission."""
+def _responses(route: Route) -> Json:
+    """Return every status the operation may respond with."""
+    headers = route.response_headers
     refusals: dict[int, list[str]] = {}
     for code in route.codes:
         refusals.setdefault(catalog()[code].status, []).append(code)

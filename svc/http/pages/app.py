@@ -26,6 +26,7 @@ from svc.http.openapi import collection
 from svc.http.openapi import document as openapi
 from svc.http.pages.files import MEDIA_TYPES, PAGE, SECURITY_HEADERS, Folder, entity_tag, filled, media_type, notice
 from svc.http.query import read_query
+from svc.http.responses import NEVER_CACHED
 from svc.http.route import BASE, CONSOLE_ROOT, Route
 from svc.http.schema import error_body
 from svc.http.server import messages
@@ -66,7 +67,6 @@ OF_ONE = "private, no-cache"
 FRESH_FOR_AN_HOUR = "public, max-age=3600"
 IMMUTABLE = "public, max-age=31536000, immutable"
 """`Cache-Control` of a file whose address names its version."""
-NEVER_CACHED = "no-store"
 
 PAGES_NOT_BUILT = (
     "The web pages are not part of this installation. Build them with `make web`, then restart the service."

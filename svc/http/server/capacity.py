@@ -5,34 +5,30 @@ What may live here: what is known of all connections together. A single one is `
 
 from __future__ import annotations
 
+import resource
 import select
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from math import inf
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import msgspec
+import structlog
 import trio
 
 from svc.http.server.fair_queue import FairQueue, KnownKeys
 from svc.http.server.messages import Application, Headers
 from svc.kernel.limits.eviction import IdleConnection, eviction_order
 
+if TYPE_CHECKING:
+    from svc.http.server.connection import Connection
+
+log = structlog.get_logger()
+
 POLL_INTERVAL_S = 1.0
 LEFT = getattr(select, "POLLRDHUP", 0)
-
-
-class Working(Protocol):
-    """A connection whose only task is in a handler."""
-
-    def fileno(self) -> int:
-        """Return the descriptor of its socket."""
-        ...
-
-    def client_left(self) -> None:
-        """Note that the client has closed its sending side."""
 
 
 class Departures:
@@ -45,12 +41,12 @@ class Departures:
     """
 
     def __init__(self) -> None:
-        self._working: dict[int, Working] = {}
+        self._working: dict[int, Connection] = {}
         """By descriptor."""
         self._begun = trio.Event()
 
     @contextmanager
-    def watching(self, connection: Working) -> Generator[None]:
+    def watching(self, connection: Connection) -> Generator[None]:
         """Notice when the client of a connection leaves while this block runs."""
         descriptor = connection.fileno()
         self._working[descriptor] = connection
@@ -70,7 +66,7 @@ class Departures:
             for connection in self._left():
                 connection.client_left()
 
-    def _left(self) -> list[Working]:
+    def _left(self) -> list[Connection]:
         poll = select.poll()
         for descriptor in self._working:
             poll.register(descriptor, LEFT)
@@ -119,22 +115,6 @@ class EdgeLimits(msgspec.Struct, frozen=True, kw_only=True):
     its 413."""
 
 
-class OpenConnection(Protocol):
-    """What all connections together ask of each (`connection.Connection`)."""
-
-    def waits(self) -> IdleConnection | None:
-        """Return the connection as one that waits for its client; `None` while a request is being handled."""
-        ...
-
-    def evict(self) -> None:
-        """End at once, to make capacity for another connection."""
-        ...
-
-    def drain(self) -> None:
-        """Begin to shut down: end as soon as no request is being handled."""
-        ...
-
-
 class EdgeStatistics(msgspec.Struct):
     """The connections of the edge now, and counts since the start."""
 
@@ -171,14 +151,12 @@ class EdgeState:
     departures: Departures = field(default_factory=Departures)
     draining: bool = False
     """Whether the shutdown has begun."""
-    connections: dict[OpenConnection, None] = field(default_factory=dict[OpenConnection, None])
+    connections: dict[Connection, None] = field(default_factory=dict["Connection", None])
     """Those that are open, in the order in which they came: so they are drained, and evicted if idle equally long."""
     counts: EdgeStatistics = field(default_factory=EdgeStatistics)
     """Since the start; `connections` says how many are open."""
     _full_until: float = -inf
-    _leaving: list[tuple[OpenConnection, IdleConnection]] = field(
-        default_factory=list[tuple[OpenConnection, IdleConnection]]
-    )
+    _leaving: list[tuple[Connection, IdleConnection]] = field(default_factory=list[tuple["Connection", IdleConnection]])
     """The connections to evict next, from the end of the list."""
     _chosen_until: float = -inf
     _date: bytes = b""
@@ -227,3 +205,32 @@ class EdgeState:
         fields = [*headers, *self.fields(), (b"content-length", b"%d" % len(body))]
         lines = [b"HTTP/1.1 %d " % status, *(b"%s: %s" % pair for pair in fields), b"connection: close", b"", body]
         return b"\r\n".join(lines)
+
+
+OTHER_FILES = 256
+"""Open files beside those of clients: the store, webhooks, metrics, the bus of the workers, the log."""
+
+
+def fitting(max_connections: int) -> int:
+    """Return how many connections this process can take: `max_connections`, or as many as its limit of open files
+    leaves beside `OTHER_FILES`, at least half of it. The limit is raised before, as far as the process may. Where files
+    ran out, no connection would be accepted, and so none evicted for a new one; a log line says that fewer are taken.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return max_connections
+    wanted = 2 * max_connections + OTHER_FILES
+    if soft < wanted and soft != hard:
+        raised = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        with suppress(OSError, ValueError):  # a sandbox may not permit it
+            resource.setrlimit(resource.RLIMIT_NOFILE, (raised, hard))
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    fit = min(max_connections, max(soft - OTHER_FILES, soft // 2))
+    if fit < max_connections:
+        log.warning(
+            "too few open files for max_connections: raise their limit (LimitNOFILE=, ulimit -n)",
+            open_files=soft,
+            max_connections=max_connections,
+            taken=fit,
+        )
+    return fit

@@ -116,7 +116,7 @@ class Connection:
             self._conversation.cancel()
 
     def waits(self) -> IdleConnection | None:
-        """See `OpenConnection.waits`."""
+        """Return this connection as one that waits for its client; `None` while a request is being handled."""
         if self._waits_since is None:
             return None
         is_in_request = self._http.phase not in (IDLE, LINGERING)

@@ -166,11 +166,6 @@ class HttpProtocol:
         return event
 
     @property
-    def buffered_bytes(self) -> int:
-        """Return the number of bytes that were received and have not come out as an event."""
-        return len(self._input)
-
-    @property
     def has_unread_body(self) -> bool:
         """Return whether the present request is incomplete: a response that begins now is the last one."""
         return self._part is not _COMPLETE

@@ -46,11 +46,16 @@ METRICS = "metrics"
 """Name of the inherited sockets that are for the metrics: `FileDescriptorName=` of systemd.socket(5)."""
 
 
-class Inherited(NamedTuple):
-    """The listening sockets that a supervisor passed."""
+class ListeningSockets(NamedTuple):
+    """The listening sockets: for clients, and for readers of the metrics (none if metrics are not served)."""
 
     clients: list[socket.socket]
     metrics: list[socket.socket]
+
+    def close(self) -> None:
+        """Close them in this process; others that have inherited them go on listening."""
+        for one in (*self.clients, *self.metrics):
+            one.close()
 
 
 def open_sockets(bind: str, backlog: int) -> list[socket.socket]:
@@ -83,17 +88,17 @@ def open_sockets(bind: str, backlog: int) -> list[socket.socket]:
     return opened
 
 
-def inherited_sockets(environment: MutableMapping[str, str]) -> Inherited | None:
-    """Return the sockets that systemd passed to this process, `None` if it passed none (sd_listen_fds(3)).
+def inherited_sockets(environment: MutableMapping[str, str]) -> ListeningSockets:
+    """Return the sockets that systemd passed to this process, which may be none (sd_listen_fds(3)).
 
     The variables that announce them are removed, so that no other process takes them for its own. Raises `ValueError`
     for a descriptor that is not a listening TCP socket.
     """
     process, count = environment.pop("LISTEN_PID", ""), environment.pop("LISTEN_FDS", "")
     names = environment.pop("LISTEN_FDNAMES", "").split(":")
-    if process != str(os.getpid()) or not count.isdigit() or count == "0":
-        return None
-    inherited = Inherited([], [])
+    inherited = ListeningSockets([], [])
+    if process != str(os.getpid()) or not count.isdigit():
+        return inherited
     for number in range(int(count)):
         descriptor = FIRST_DESCRIPTOR + number
         name = names[number] if number < len(names) else ""

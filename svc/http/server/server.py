@@ -36,8 +36,6 @@ from svc.http.server.listening import PlainListener, TlsListener
 from svc.http.server.messages import Application, Headers
 from svc.workers.shared_memory import ConnectionShare
 
-__all__ = ["Edge", "EdgeLimits", "EdgeStatistics", "Refuse", "addresses", "open_listeners", "serve"]
-
 LOGGER = logging.getLogger(__name__)
 
 AnyListener = PlainListener | TlsListener
@@ -148,11 +146,7 @@ async def _accept(shared: EdgeState, share: ConnectionShare | None, stream: AnyS
 
 def addresses(listeners: Sequence[AnyListener]) -> list[Any]:
     """Return the `getsockname` of each listener, in their order: `(host, port)`, for IPv6 with two more numbers."""
-    return [_socket_of(listener).getsockname() for listener in listeners]
-
-
-def _socket_of(listener: AnyListener) -> trio.socket.SocketType:
-    return _plain(listener).socket
+    return [_plain(listener).socket.getsockname() for listener in listeners]
 
 
 def _plain(listener: AnyListener) -> PlainListener:

@@ -62,6 +62,13 @@ def bare(described: inspect.Type) -> inspect.Type:
     return described.type if isinstance(described, inspect.Metadata) else described
 
 
+def fields_of(kind: type[Struct]) -> tuple[inspect.Field, ...]:
+    """Return the fields of a record in their order, with their types."""
+    described = inspect.type_info(kind)
+    assert isinstance(described, inspect.StructType)
+    return described.fields
+
+
 def open_to(*values: str) -> dict[str, list[str]]:
     """Return the JSON Schema of an enumeration that later versions may add to (decisions 1.10)."""
     return {"x-extensible-enum": [*values]}

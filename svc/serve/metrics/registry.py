@@ -10,14 +10,14 @@ the names of those in use, at most 256.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date
+from itertools import chain
 from typing import NamedTuple
 
 import structlog
 import trio
 from prometheus_client import ProcessCollector
-from prometheus_client.metrics_core import Metric as Family
 
 import svc
 from svc.features.accounts.recounter import RecountProgress
@@ -27,7 +27,7 @@ from svc.features.identification.pipeline.messages import IdentificationStatisti
 from svc.features.identification.pipeline.pipeline import Pipeline
 from svc.features.retention.sweeper import Progress, RetentionStatistics
 from svc.features.webhooks.sending.outbox import Outbox
-from svc.http.server.server import EdgeStatistics
+from svc.http.server.capacity import EdgeStatistics
 from svc.http.traffic import Traffic, TrafficStatistics
 from svc.identify.history.evidence import LOOKALIKES
 from svc.kernel.limits.quotas import Quotas
@@ -35,7 +35,6 @@ from svc.kernel.store.store import Store
 from svc.kernel.values.timestamps import utc
 from svc.kernel.work.mailbox import MailboxStatistics
 from svc.kernel.work.store_watch import CorruptRows, EventLoopLag, StoreWatch
-from svc.serve.metrics.nodes import NODE_METRICS, NodeSources, node_samples
 from svc.serve.metrics.samples import (
     PROMETHEUS,
     Format,
@@ -53,11 +52,13 @@ from svc.serve.metrics.samples import (
 )
 from svc.serve.metrics.store import (
     STORE_METRICS,
+    NodeSources,
     backup_samples,
     commit_samples,
     corrupt_samples,
     credit_samples,
     holding_samples,
+    node_samples,
     space_samples,
     watch_samples,
 )
@@ -199,7 +200,6 @@ METRICS: tuple[Metric, ...] = (
     *(value for value in list(globals().values()) if isinstance(value, Metric)),
     *WEBHOOK_METRICS,
     *STORE_METRICS,
-    *NODE_METRICS,
 )
 """All of them, in this order. `process_*` of prometheus-client comes beside them."""
 
@@ -277,23 +277,15 @@ class Metrics:
 
     async def expose(self, form: Format = PROMETHEUS) -> bytes:
         """Return all values now, in a format, as UTF-8. Encoded metric by metric, with checkpoints in between."""
+        sources, stored = self._sources, None
+        if sources.is_leader():
+            stored = await read_stored(sources.world, sources.store, sources.quotas.store_share, sources.corrupt)
+        families = (family(metric, values) for metric, values in self._samples(stored))
         written: list[bytes] = []
-        for found in self._families(await self._stored()):
+        for found in chain(families, self._process.collect()):
             written.append(form.encode(OneFamily(found)))
             await trio.lowlevel.checkpoint()
         return b"".join((*written, form.end))
-
-    async def _stored(self) -> Stored | None:
-        """Return the leader's figures of the store, `None` in every other process."""
-        sources = self._sources
-        if not sources.is_leader():
-            return None
-        return await read_stored(sources.world, sources.store, sources.quotas.store_share, sources.corrupt)
-
-    def _families(self, stored: Stored | None) -> Iterator[Family]:
-        for metric, values in self._samples(stored):
-            yield family(metric, values)
-        yield from self._process.collect()
 
     def _samples(self, stored: Stored | None) -> Samples:
         total = added(self._before, table_of(self._own()))

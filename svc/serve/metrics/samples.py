@@ -50,27 +50,17 @@ class PublishedSamples(msgspec.Struct, frozen=True):
     values: SampleTable
 
 
-class _Packed(msgspec.Struct, frozen=True, array_like=True):
-    at_ms: int
-    values: dict[str, list[tuple[Labels, Value]]]
-
-
-_decoder = msgspec.msgpack.Decoder(_Packed)
+_decoder = msgspec.msgpack.Decoder(PublishedSamples)
 
 
 def pack_samples(published: PublishedSamples) -> bytes:
     """Return the samples as MessagePack, which `read_samples` reads in workers of the same version."""
-    return msgspec.msgpack.encode(
-        _Packed(published.at_ms, {name: list(by.items()) for name, by in published.values.items()})
-    )
+    return msgspec.msgpack.encode(published)
 
 
 def read_samples(content: bytes) -> PublishedSamples | None:
     """Return what `pack_samples` has packed; `None` for nothing. Raises `msgspec.MsgspecError` for anything else."""
-    if not content:
-        return None
-    packed = _decoder.decode(content)
-    return PublishedSamples(packed.at_ms, {name: dict(values) for name, values in packed.values.items()})
+    return _decoder.decode(content) if content else None
 
 
 def one(value: Value) -> list[tuple[Labels, Value]]:

@@ -21,7 +21,10 @@ import structlog
 
 from svc.features.retention import sweeper
 from tests.conftest import seed_of
+from tests.spec.automation import Automation
 from tests.spec.commands import Run, runner
+from tests.spec.console import Console
+from tests.spec.console_browser import Browser
 from tests.spec.subscriber import Subscriber, subscribing
 from tests.support import live as live_services
 from tests.support.effort import LONG
@@ -105,9 +108,45 @@ async def live(tmp_path: Path, engine: str) -> AsyncGenerator[Live, None]:
 
 
 @pytest.fixture
-async def keys(live: Live) -> tuple[str, str]:
-    """A public key and a secret key of production."""
-    return live.issue(environment="production")[1], live.issue("secret", "production")[1]
+def public(live: Live) -> str:
+    """A public key of production."""
+    return live.issue(environment="production")[1]
+
+
+@pytest.fixture
+def secret(live: Live) -> str:
+    """A secret key of production."""
+    return live.issue("secret", "production")[1]
+
+
+@pytest.fixture
+def key(live: Live) -> str:
+    """A public key of development."""
+    return live.issue()[1]
+
+
+@pytest.fixture
+def server_key(live: Live) -> str:
+    """A secret key of development."""
+    return live.issue("secret")[1]
+
+
+@pytest.fixture
+def admin(live: Live) -> Automation:
+    """A management key with the role admin."""
+    return Automation(live)
+
+
+@pytest.fixture
+def console(live: Live) -> Console:
+    """A management key of a developer at the console."""
+    return Console(live)
+
+
+@pytest.fixture
+def browser(live: Live) -> Browser:
+    """A browser at the console, not signed in."""
+    return Browser(live)
 
 
 @pytest.fixture

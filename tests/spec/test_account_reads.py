@@ -74,8 +74,7 @@ async def listed(live: Live, secret: str, name: str, **query: Any) -> list[str]:
 
 
 @pytest.mark.slow(0.6)
-async def test_an_account_is_read_with_its_visitors_and_velocity(live: Live, keys: tuple[str, str]):
-    public, secret = keys
+async def test_an_account_is_read_with_its_visitors_and_velocity(live: Live, public: str, secret: str):
     first = await act(live, public, "user/1 ü")
     live.clock.advance(hours=2)
     second = await act(live, public, "user/1 ü", device=2)
@@ -108,9 +107,8 @@ async def test_an_account_is_read_with_its_visitors_and_velocity(live: Live, key
     assert isinstance(account["countries"], list)
 
 
-async def test_an_account_was_first_seen_on_its_first_day_however_long_ago(live: Live, keys: tuple[str, str]):
+async def test_an_account_was_first_seen_on_its_first_day_however_long_ago(live: Live, public: str, secret: str):
     """Decisions 11.5: as `account.age_days` has it."""
-    public, secret = keys
     await act(live, public, "a")
     live.clock.advance(hours=24 * 100)
     await act(live, public, "a")
@@ -119,8 +117,7 @@ async def test_an_account_was_first_seen_on_its_first_day_however_long_ago(live:
     assert row["first_seen_at"] == "2026-01-01T00:00:00.000Z"
 
 
-async def test_a_visitor_is_read_with_its_accounts_and_velocity(live: Live, keys: tuple[str, str]):
-    public, secret = keys
+async def test_a_visitor_is_read_with_its_accounts_and_velocity(live: Live, public: str, secret: str):
     await act(live, public, "a")
     live.clock.advance(seconds=60)
     answer = await act(live, public, "b")
@@ -133,8 +130,7 @@ async def test_a_visitor_is_read_with_its_accounts_and_velocity(live: Live, keys
     assert (visitor["labels"], visitor["notes_count"]) == ({"fraud": 0, "legitimate": 0}, 0)
 
 
-async def test_a_visitor_that_is_not_identifiable_is_read_and_not_listed(live: Live, keys: tuple[str, str]):
-    public, secret = keys
+async def test_a_visitor_that_is_not_identifiable_is_read_and_not_listed(live: Live, public: str, secret: str):
     response = await visit(live, public, TOO_LITTLE, account_id="a")
     visitor = await read(live, secret, f"visitors/{response.json()['visitor_id']}")
     assert visitor["velocity"]["events"] == visitor["velocity"]["accounts"] == ONE
@@ -146,8 +142,7 @@ async def test_a_visitor_that_is_not_identifiable_is_read_and_not_listed(live: L
 
 
 @pytest.mark.slow(0.4)
-async def test_at_most_a_hundred_visitors_of_an_account_are_shown(live: Live, keys: tuple[str, str]):
-    public, secret = keys
+async def test_at_most_a_hundred_visitors_of_an_account_are_shown(live: Live, public: str, secret: str):
     for device in range(1, 104):
         last = await act(live, public, "a", device=device)
         live.clock.advance(seconds=1)
@@ -157,8 +152,7 @@ async def test_at_most_a_hundred_visitors_of_an_account_are_shown(live: Live, ke
     assert account["velocity"]["visitors"]["1h"] == 64
 
 
-async def test_who_is_unknown_is_not_found(live: Live, keys: tuple[str, str]):
-    public, secret = keys
+async def test_who_is_unknown_is_not_found(live: Live, public: str, secret: str):
     answer = await act(live, public, "a")
     for path in ("accounts/b", "accounts/a%0A", "accounts/" + "x" * 257, "visitors/" + "0" * 20, "visitors/x"):
         assert_error(await get(live, secret, path), 404, "not_found")
@@ -173,8 +167,7 @@ async def test_who_is_unknown_is_not_found(live: Live, keys: tuple[str, str]):
 
 
 @pytest.mark.slow(0.2)
-async def test_staging_and_development_are_read_together_and_production_apart(live: Live, keys: tuple[str, str]):
-    public, secret = keys
+async def test_staging_and_development_are_read_together_and_production_apart(live: Live, public: str, secret: str):
     _, staging = live.issue(environment="staging")
     _, development = live.issue(environment="development")
     test_keys = [live.issue("secret", environment)[1] for environment in ("staging", "development")]
@@ -196,8 +189,7 @@ async def test_staging_and_development_are_read_together_and_production_apart(li
 
 
 @pytest.mark.slow(0.2)
-async def test_accounts_are_listed_by_when_they_were_last_seen_each_once(live: Live, keys: tuple[str, str]):
-    public, secret = keys
+async def test_accounts_are_listed_by_when_they_were_last_seen_each_once(live: Live, public: str, secret: str):
     for number, account in enumerate("abcadbeac"):
         await act(live, public, account, device=1 + number % 2)
         await act(live, public)
@@ -210,8 +202,7 @@ async def test_accounts_are_listed_by_when_they_were_last_seen_each_once(live: L
     assert row["velocity"]["events"]["1h"] == 3
 
 
-async def test_events_of_one_second_list_each_account_once(live: Live, keys: tuple[str, str]):
-    public, secret = keys
+async def test_events_of_one_second_list_each_account_once(live: Live, public: str, secret: str):
     for account in "abcabdca":
         await act(live, public, account)
     whole = await pages(live, secret, "accounts")
@@ -220,8 +211,7 @@ async def test_events_of_one_second_list_each_account_once(live: Live, keys: tup
     assert [each for page in single for each in page] == whole[0]
 
 
-async def test_visitors_are_listed_by_when_they_were_last_seen(live: Live, keys: tuple[str, str]):
-    public, secret = keys
+async def test_visitors_are_listed_by_when_they_were_last_seen(live: Live, public: str, secret: str):
     seen: list[str] = []
     for device in (1, 2, 3, 1):
         seen.append((await act(live, public, "a", device=device))["visitor_id"])
@@ -232,8 +222,7 @@ async def test_visitors_are_listed_by_when_they_were_last_seen(live: Live, keys:
     assert row["velocity"]["events"]["1h"] == 2
 
 
-async def test_an_account_that_is_seen_between_two_pages_is_not_listed_twice(live: Live, keys: tuple[str, str]):
-    public, secret = keys
+async def test_an_account_that_is_seen_between_two_pages_is_not_listed_twice(live: Live, public: str, secret: str):
     for account in "abcd":
         await act(live, public, account)
         live.clock.advance(seconds=60)
@@ -245,8 +234,7 @@ async def test_an_account_that_is_seen_between_two_pages_is_not_listed_twice(liv
     assert [row["account_id"] for row in rest["accounts"]] == ["b"]
 
 
-async def test_an_account_whose_last_event_was_given_to_another_keeps_its_place(live: Live, keys: tuple[str, str]):
-    public, secret = keys
+async def test_an_account_whose_last_event_was_given_to_another_keeps_its_place(live: Live, public: str, secret: str):
     answers = []
     for account in "abab":
         answers.append(await act(live, public, account))
@@ -261,8 +249,7 @@ async def test_an_account_whose_last_event_was_given_to_another_keeps_its_place(
     assert account["first_seen_at"] == account["last_seen_at"] == "2026-01-01T00:00:00.000Z"
 
 
-async def test_lists_are_filtered(live: Live, keys: tuple[str, str]):
-    public, secret = keys
+async def test_lists_are_filtered(live: Live, public: str, secret: str):
     for account, device in (("user-1", 1), ("user-2", 1), ("user-2", 2), ("guest", 3), ("user-3", 1)):
         await act(live, public, account, device=device)
         live.clock.advance(seconds=60)
@@ -300,8 +287,7 @@ async def test_countries_are_listed_and_shown(tmp_path: Path):
         assert account["velocity"]["countries"] == {"1h": 2, "24h": 2, "30d": 2}
 
 
-async def test_the_level_of_a_list_is_the_highest_within_24_hours(live: Live, keys: tuple[str, str]):
-    public, secret = keys
+async def test_the_level_of_a_list_is_the_highest_within_24_hours(live: Live, public: str, secret: str):
     management = live.issue("management")[1]
     path = f"/api/v1/management/organizations/{live.organization.id}/risk-weights/web"
     body = {"suspect_threshold": 20, "weights": {"automation": 40, "bot_user_agent": 20}}
@@ -328,10 +314,9 @@ async def test_the_level_of_a_list_is_the_highest_within_24_hours(live: Live, ke
 
 
 async def test_a_level_is_found_whatever_the_number_of_events_in_a_day(
-    live: Live, keys: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+    live: Live, public: str, secret: str, monkeypatch: pytest.MonkeyPatch
 ):
     """With more than are read one by one the index says whether there is one at a level."""
-    public, secret = keys
     levels: list[str] = []
     for number in range(6):
         driven: dict[str, Any] = {"signals": DRIVEN} if number == 1 else {}
@@ -346,9 +331,10 @@ async def test_a_level_is_found_whatever_the_number_of_events_in_a_day(
 
 
 @pytest.mark.slow(0.3)
-async def test_pages_of_a_level_follow_one_another(live: Live, keys: tuple[str, str], monkeypatch: pytest.MonkeyPatch):
+async def test_pages_of_a_level_follow_one_another(
+    live: Live, public: str, secret: str, monkeypatch: pytest.MonkeyPatch
+):
     """However many are looked at together, and wherever a page ends: one that found few of them has a cursor too."""
-    public, secret = keys
     levels: list[str] = []
     for device in range(1, 8):
         driven: dict[str, Any] = {"signals": DRIVEN} if device in (1, 4, 5) else {}
@@ -366,9 +352,8 @@ async def test_pages_of_a_level_follow_one_another(live: Live, keys: tuple[str, 
 
 @pytest.mark.slow(0.2)
 async def test_a_list_goes_on_through_pages_that_look_at_few_events(
-    live: Live, keys: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+    live: Live, public: str, secret: str, monkeypatch: pytest.MonkeyPatch
 ):
-    public, secret = keys
     monkeypatch.setattr(account_reads, "MAX_EVENTS", 4)
     monkeypatch.setattr(slices, "MAX_AT_ONCE", 2)
     for account in "xaaaaaabbbbbbyaz":
@@ -396,13 +381,12 @@ async def test_a_list_goes_on_through_pages_that_look_at_few_events(
 )  # fmt: skip
 @pytest.mark.slow(0.3)
 async def test_a_query_of_another_form_is_refused(
-    live: Live, keys: tuple[str, str], name: str, query: dict[str, Any], field: str, issue: str
+    live: Live, secret: str, name: str, query: dict[str, Any], field: str, issue: str
 ):
-    assert_invalid(await get(live, keys[1], name, **query), field, issue, "query")
+    assert_invalid(await get(live, secret, name, **query), field, issue, "query")
 
 
-async def test_a_cursor_belongs_to_its_list_its_filters_and_its_environments(live: Live, keys: tuple[str, str]):
-    public, secret = keys
+async def test_a_cursor_belongs_to_its_list_its_filters_and_its_environments(live: Live, public: str, secret: str):
     await act(live, public, "a")
     await act(live, public, "b", device=2)
     _, other = live.issue("secret", "staging")
@@ -413,8 +397,7 @@ async def test_a_cursor_belongs_to_its_list_its_filters_and_its_environments(liv
             assert_invalid(await get(live, key, of, cursor=cursor, **query), "cursor", "invalid_cursor", "query")
 
 
-async def test_the_longest_account_is_found_by_its_path(live: Live, keys: tuple[str, str]):
-    _, secret = keys
+async def test_the_longest_account_is_found_by_its_path(live: Live, secret: str):
     account = "\U0001d51e" * 256
     response = await live.client.post(
         IDENTIFY,
@@ -484,8 +467,7 @@ async def test_settings_of_another_form_are_refused(live: Live, fields: dict[str
     assert (await settings(live, admin)).json()["account_thresholds"] == DEFAULTS
 
 
-async def test_a_changed_threshold_counts_at_the_next_request(live: Live, keys: tuple[str, str]):
-    public, secret = keys
+async def test_a_changed_threshold_counts_at_the_next_request(live: Live, public: str, secret: str):
     _, admin = live.issue("management")
 
     async def fires(account: str) -> bool:
@@ -529,8 +511,7 @@ def digests_in_rows(live: Live, account: str) -> int:
     return own + sum(any(digest in seen.ids for seen in row.others) for row in rows)
 
 
-async def test_an_erased_account_is_gone_and_its_events_stay(live: Live, keys: tuple[str, str]):
-    public, secret = keys
+async def test_an_erased_account_is_gone_and_its_events_stay(live: Live, public: str, secret: str):
     _, admin = live.issue("management")
     _, staging = live.issue(environment="staging")
     answers = [await act(live, public, "user/1", device=device, action="log_in") for device in (1, 1, 2)]
@@ -558,8 +539,8 @@ async def test_an_erased_account_is_gone_and_its_events_stay(live: Live, keys: t
     assert event["velocity"]["account"]["events"] == ONE
 
 
-async def test_an_unknown_account_is_not_erased_and_only_an_admin_erases(live: Live, keys: tuple[str, str]):
-    await act(live, keys[0], "a")
+async def test_an_unknown_account_is_not_erased_and_only_an_admin_erases(live: Live, public: str):
+    await act(live, public, "a")
     admin, developer = (live.issue("management", role=role)[1] for role in ("admin", "developer"))
     _, other = live.issue("management", organization=live.new_organization().number)
     before = live.contents()
@@ -595,8 +576,7 @@ async def test_the_webhooks_of_an_erased_account_do_not_name_it(tmp_path: Path):
 
 
 @pytest.mark.slow
-async def test_an_interrupted_erasure_of_an_account_is_completed_by_the_sweeper(live: Live, keys: tuple[str, str]):
-    public, secret = keys
+async def test_an_interrupted_erasure_of_an_account_is_completed_by_the_sweeper(live: Live, public: str, secret: str):
     number = live.organization.number
     for _ in range(items_of_step(LEAVING_ROWS) + 5):
         await act(live, public, "user-1")

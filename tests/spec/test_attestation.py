@@ -122,10 +122,9 @@ async def test_a_key_without_the_platform_gets_no_challenge(live: Live):
             assert_error(await ask(live, refused, headers), 401, "unauthorized")
 
 
-async def test_a_page_may_request_a_challenge_like_an_identification(live: Live):
+async def test_a_page_may_request_a_challenge_like_an_identification(live: Live, key: str):
     """Decisions 3.11: CORS on the whole client API."""
-    _, web = live.issue()
-    response = await ask(live, web, {"origin": ORIGIN})
+    response = await ask(live, key, {"origin": ORIGIN})
     assert response.status_code == 200
     assert response.headers["access-control-allow-origin"] == ORIGIN
     preflight = await live.client.options(
@@ -271,9 +270,8 @@ async def test_a_chain_up_to_an_unpublished_root_fires(live: Live):
     assert await evidence(live, key, forged) == ("chain_untrusted",)
 
 
-async def test_the_signal_does_not_exist_for_the_web(live: Live):
-    _, web = live.issue()
-    response = await live.identify(web, report(attestation={"format": "android-key"}))
+async def test_the_signal_does_not_exist_for_the_web(live: Live, key: str):
+    response = await live.identify(key, report(attestation={"format": "android-key"}))
     assert response.status_code == 200
     assert failed(response.json()) == []
 

@@ -447,9 +447,8 @@ async def test_records_are_kept_for_400_days_and_then_deleted(live: Live):
     assert records(live) == []
 
 
-async def test_concurrent_requests_leave_a_record_each(live: Live):
+async def test_concurrent_requests_leave_a_record_each(live: Live, admin: Automation):
     """One writer: none is lost, and each id is its request's."""
-    admin = Automation(live)
     before = len(records(live))
     answers: list[httpx.Response] = []
 

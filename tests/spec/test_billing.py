@@ -34,12 +34,11 @@ def ledger_sum(live: Live, number: int) -> int:
         return sum(entry.amount_micros for _, entry in snapshot.scan(LEDGER, number))
 
 
-async def test_an_identifiable_report_costs_3000_micros_and_an_unidentifiable_one_500(live: Live):
+async def test_an_identifiable_report_costs_3000_micros_and_an_unidentifiable_one_500(live: Live, public: str):
     """Interface 8, decisions 5.1; the balance header is that after this identification."""
-    _, secret = live.issue(environment="production")
-    response = await visit(live, secret)
+    response = await visit(live, public)
     assert (response.json()["identifiable"], response.headers["svc-balance-micros"]) == (True, "9997000")
-    response = await visit(live, secret, TOO_LITTLE)
+    response = await visit(live, public, TOO_LITTLE)
     assert (response.json()["identifiable"], response.headers["svc-balance-micros"]) == (False, "9996500")
     assert [event.price_micros for _, event in live.events()] == [3000, 500]
 
@@ -63,29 +62,26 @@ async def test_other_environments_are_free(live: Live, environment: str):
     assert [event.price_micros for _, event in live.events()] == [0, 0]
 
 
-async def test_an_identification_without_a_lookup_is_free(live: Live):
+async def test_an_identification_without_a_lookup_is_free(live: Live, public: str):
     """Interface 8: `state` `unavailable`."""
-    _, secret = live.issue(environment="production")
-    response = await visit(live, secret, headers={"x-forwarded-for": "10.1.2.3"})
+    response = await visit(live, public, headers={"x-forwarded-for": "10.1.2.3"})
     assert response.json()["state"] == "unavailable"
     assert response.headers["svc-balance-micros"] == "10000000"
 
 
-async def test_duplicates_and_refused_requests_are_free(live: Live):
+async def test_duplicates_and_refused_requests_are_free(live: Live, public: str):
     """Interface 8."""
-    _, secret = live.issue(environment="production")
-    await visit(live, secret, headers={"idempotency-key": "a"})
+    await visit(live, public, headers={"idempotency-key": "a"})
     with nothing_stored(live):
-        await visit(live, secret, headers={"idempotency-key": "a"})
-        await visit(live, secret, origin="https://other.example")
-        await visit(live, secret, sdk=5)
+        await visit(live, public, headers={"idempotency-key": "a"})
+        await visit(live, public, origin="https://other.example")
+        await visit(live, public, sdk=5)
     assert live.balance() == 10_000_000 - 3_000
 
 
-async def test_the_balance_is_the_sum_of_the_ledger(live: Live):
+async def test_the_balance_is_the_sum_of_the_ledger(live: Live, public: str):
     """Decisions 5.1: the credit, then one line for each production identification, named by its request id."""
-    _, secret = live.issue(environment="production")
-    answers = [(await visit(live, secret, signals)).json() for signals in (report(), TOO_LITTLE, report(2))]
+    answers = [(await visit(live, public, signals)).json() for signals in (report(), TOO_LITTLE, report(2))]
     number = live.organization.number
     with live.found.store.read() as snapshot:
         rows = [(key[1], entry) for key, entry in snapshot.scan(LEDGER, number)]
@@ -139,12 +135,11 @@ async def test_the_balance_may_fall_to_the_credit_limit(live: Live):
 
 
 @pytest.mark.parametrize("path", [(), ("active",), ("active", "past_due")])
-async def test_traffic_is_accepted_while_free_active_or_past_due(live: Live, path: tuple[str, ...]):
+async def test_traffic_is_accepted_while_free_active_or_past_due(live: Live, public: str, path: tuple[str, ...]):
     """Interface 3."""
-    _, secret = live.issue(environment="production")
     for status in path:
         live.set_billing_status(status)
-    assert (await visit(live, secret)).status_code == 200
+    assert (await visit(live, public)).status_code == 200
 
 
 async def test_a_blocked_organization_is_refused_in_production_only(live: Live):

@@ -105,10 +105,9 @@ async def test_an_update_that_changes_nothing_is_no_change(live: Live):
     assert said((await all_of(live, secret))[0]) == [("created", one), ("updated", one)]
 
 
-async def test_each_way_to_label_an_event_is_an_update(live: Live):
+async def test_each_way_to_label_an_event_is_an_update(live: Live, admin: Automation):
     """A review that is closed, and `svc label import`, as a server does."""
     (one,), secret = await visits(live, 1), secret_key(live)
-    admin = Automation(live)
     review = (await admin("POST", "/reviews", {"request_id": one})).json()
     closed = await admin("POST", f"/reviews/{review['review']['id']}/close", {"label": "legitimate"})
     assert closed.status_code == 200, closed.text
@@ -146,21 +145,20 @@ async def test_an_account_that_is_erased_leaves_its_events_which_are_updated(liv
     assert other
 
 
-async def test_an_update_comes_behind_its_event_whatever_the_clocks_say(live: Live):
-    secret = secret_key(live)
+async def test_an_update_comes_behind_its_event_whatever_the_clocks_say(live: Live, server_key: str):
     live.clock.now_ms += HALF_HOUR_MS
     (ahead,) = await visits(live, 1)
     live.clock.now_ms -= HALF_HOUR_MS
-    await update(live, secret, ahead, tag="a")
+    await update(live, server_key, ahead, tag="a")
     (later,) = await visits(live, 1)
-    await update(live, secret, later, tag="b")
-    changes, cursor = await all_of(live, secret)
+    await update(live, server_key, later, tag="b")
+    changes, cursor = await all_of(live, server_key)
     assert said(changes)[:2] == [("created", later), ("created", ahead)]
     assert said(changes)[2:] == [("updated", ahead), ("updated", later)]
     live.clock.now_ms -= HALF_HOUR_MS
-    await update(live, secret, ahead, tag="c")
+    await update(live, server_key, ahead, tag="c")
     live.clock.now_ms += HOLD_MS
-    assert said((await all_of(live, secret, after=cursor))[0]) == [("updated", ahead)]
+    assert said((await all_of(live, server_key, after=cursor))[0]) == [("updated", ahead)]
 
 
 async def test_a_change_by_a_clock_that_is_behind_comes_behind_the_cursor(live: Live):

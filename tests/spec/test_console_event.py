@@ -25,8 +25,7 @@ async def identified(live: Live, secret: str, signals: Any = None, **given: Any)
     return (await visit(live, secret, signals, **given)).json()["request_id"]
 
 
-async def test_an_event_of_any_environment_is_shown_as_in_the_server_api(live: Live):
-    console = Console(live)
+async def test_an_event_of_any_environment_is_shown_as_in_the_server_api(live: Live, console: Console):
     for environment in ("production", "staging", "development"):
         key, public = live.issue("public", environment)
         _, secret = live.issue("secret", environment)

@@ -45,9 +45,8 @@ async def busy(live: Live, environment: str = "production") -> list[str]:
 
 
 @pytest.mark.slow(0.2)
-async def test_events_are_those_of_the_server_api_in_that_environment(live: Live):
+async def test_events_are_those_of_the_server_api_in_that_environment(live: Live, console: Console):
     """The same rows, filters and cursors; `production` when nothing is said."""
-    console = Console(live)
     for environment in ("production", "staging"):
         ids = await busy(live, environment)
         _, secret = live.issue("secret", environment)
@@ -66,8 +65,7 @@ async def test_events_are_those_of_the_server_api_in_that_environment(live: Live
     assert (await console.seen("/events", environment="development"))["rows"] == []
 
 
-async def test_pages_are_consecutive_and_a_cursor_belongs_to_its_environment(live: Live):
-    console = Console(live)
+async def test_pages_are_consecutive_and_a_cursor_belongs_to_its_environment(live: Live, console: Console):
     ids = await busy(live)
     found: list[str] = []
     query: dict[str, Any] = {}
@@ -120,8 +118,7 @@ def without_places(counts: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("step", ["hour", "day"])
 @pytest.mark.every_case
-async def test_statistics_equal_a_scan_of_every_event(live: Live, step: str):
-    console = Console(live)
+async def test_statistics_equal_a_scan_of_every_event(live: Live, console: Console, step: str):
     live.clock.advance(hours=20)
     await busy(live)
     await busy(live, "staging")
@@ -148,8 +145,7 @@ async def test_statistics_equal_a_scan_of_every_event(live: Live, step: str):
     assert (seen["step"], seen["to"]) == (step, "2026-01-02T12:00:00.000Z")
 
 
-async def test_the_window_is_whole_hours_and_at_most_thirty_days(live: Live):
-    console = Console(live)
+async def test_the_window_is_whole_hours_and_at_most_thirty_days(live: Live, console: Console):
     await busy(live)
     asked = {"from_": "2026-01-01T01:30:00Z", "to": "2026-01-01T03:10:00Z"}
     seen = await console.seen("/statistics", **asked)
@@ -189,7 +185,7 @@ async def test_erased_events_are_subtracted(live: Live):
     assert (await console.seen("/events", tag="bob"))["rows"] == []
 
 
-async def test_an_event_of_0_1_0_is_listed_and_counted_without_signals(live: Live):
+async def test_an_event_of_0_1_0_is_listed_and_counted_without_signals(live: Live, console: Console):
     _, public = live.issue(environment="staging")
     request_id = (await visit(live, public, report(**DRIVEN))).json()["request_id"]
     older = live.world.request_id(live.clock.now_ms)
@@ -208,7 +204,6 @@ async def test_an_event_of_0_1_0_is_listed_and_counted_without_signals(live: Liv
         keep(transaction, live.organization.number, msgspec.structs.replace(kept, events=held.events))
 
     assert live.found.store.write_now([age]) == [None]
-    console = Console(live)
     rows = (await console.seen("/events", environment="staging"))["rows"]
     assert [row["request_id"] for row in rows] == [str(older), request_id]
     assert ["signals" in row for row in rows] == [False, True]
@@ -219,9 +214,8 @@ async def test_an_event_of_0_1_0_is_listed_and_counted_without_signals(live: Liv
 
 
 async def test_decisions_are_counted_and_networks_are_those_of_the_newest_events(
-    live: Live, monkeypatch: pytest.MonkeyPatch
+    live: Live, console: Console, monkeypatch: pytest.MonkeyPatch
 ):
-    console = Console(live)
     _, admin = live.issue("management")
     rules = {"revision": 0, "rules": [{"name": "All", "condition": "true", "action": "review"}]}
     path = f"/api/v1/management/organizations/{live.organization.id}/rules"
@@ -241,9 +235,8 @@ async def test_decisions_are_counted_and_networks_are_those_of_the_newest_events
     )  # fmt: skip
 
 
-async def test_a_list_says_how_many_events_it_has(live: Live, monkeypatch: pytest.MonkeyPatch):
+async def test_a_list_says_how_many_events_it_has(live: Live, console: Console, monkeypatch: pytest.MonkeyPatch):
     """As many as its pages together, by each filter; beyond the bound, that there are more."""
-    console = Console(live)
     await busy(live)
     for query in (
         {},
@@ -279,8 +272,7 @@ async def test_a_count_ends_where_it_has_looked_at_enough(live: Live, monkeypatc
     assert not seen["is_exact"]
 
 
-async def test_a_count_refuses_what_a_list_refuses(live: Live):
-    console = Console(live)
+async def test_a_count_refuses_what_a_list_refuses(console: Console):
     for query, field in (({"group": "none"}, "group"), ({"country": "GBR"}, "country"), ({"shadow": "true"}, "rule")):
         for path in ("/events", "/events/count"):
             issue = "required" if field == "rule" else "invalid_value"
@@ -291,9 +283,8 @@ async def test_a_count_refuses_what_a_list_refuses(live: Live):
         assert_invalid(await console.get(path, page=2), "page", "unknown_field", "query")
 
 
-async def test_actions_are_counted_over_the_whole_window(live: Live, monkeypatch: pytest.MonkeyPatch):
+async def test_actions_are_counted_over_the_whole_window(live: Live, console: Console, monkeypatch: pytest.MonkeyPatch):
     """Also what a backend sets afterwards; those of another time or environment are not counted."""
-    console = Console(live)
     (_, public), (_, secret) = live.issue(), live.issue("secret")
     made: list[str] = []
     for action in ("log_in", "sign_up", "log_in", None, "log_in"):

@@ -34,8 +34,7 @@ def rows_of(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text, newline="")))
 
 
-async def test_a_file_has_the_events_of_the_list_newest_first(live: Live):
-    console = Console(live)
+async def test_a_file_has_the_events_of_the_list_newest_first(live: Live, console: Console):
     await busy(live)
     listed = (await console.seen("/events", limit=200))["rows"]
     lines = await console.get("/events/export", format="jsonl")
@@ -89,8 +88,7 @@ async def test_too_many_events_are_refused_before_the_first_byte(live: Live, mon
     assert len(rows_of((await console.get("/events/export")).text)) == 5
 
 
-async def test_what_the_list_refuses_is_refused_here(live: Live):
-    console = Console(live)
+async def test_what_the_list_refuses_is_refused_here(console: Console):
     wrong = await console.get("/events/export", level="red")
     assert_error(wrong, 422, "invalid_window", ("level", "invalid_value", "query"))
     early = await console.get("/events/export", from_="2020-01-01T00:00:00Z")

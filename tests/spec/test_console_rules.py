@@ -36,8 +36,7 @@ async def save(live: Live, *rules: dict[str, Any], revision: int = 0) -> dict[st
     return response.json()
 
 
-async def test_an_event_says_which_rule_decided_and_why_term_by_term(live: Live):
-    console = Console(live)
+async def test_an_event_says_which_rule_decided_and_why_term_by_term(live: Live, console: Console):
     saved = await save(live, SECOND, LATER, NEVER)
     public = live.issue(environment="production")[1]
     await act(live, public, "a")
@@ -67,8 +66,7 @@ async def test_an_event_says_which_rule_decided_and_why_term_by_term(live: Live)
     assert asked["rules"][2]["terms"][0]["left"]["value"] == "0"
 
 
-async def test_an_event_is_explained_by_the_rules_of_its_time(live: Live):
-    console = Console(live)
+async def test_an_event_is_explained_by_the_rules_of_its_time(live: Live, console: Console):
     public = live.issue(environment="production")[1]
     first = await act(live, public, "a")
     live.clock.advance(seconds=1)
@@ -85,8 +83,7 @@ async def test_an_event_is_explained_by_the_rules_of_its_time(live: Live):
     assert seen["revision"] == 0, "staging has rules of its own"
 
 
-async def test_revisions_are_listed_newest_first_with_who_saved_them(live: Live):
-    console = Console(live)
+async def test_revisions_are_listed_newest_first_with_who_saved_them(live: Live, console: Console):
     await save(live, SECOND)
     await save(live, SECOND, LATER, revision=1)
     page = await console.seen("/rules/history", limit=2)
@@ -101,9 +98,8 @@ async def test_revisions_are_listed_newest_first_with_who_saved_them(live: Live)
     assert [each["revision"] for each in (await console.seen("/rules/history", environment="test"))["revisions"]] == [0]
 
 
-async def test_examples_of_a_preview_are_told_apart(live: Live):
+async def test_examples_of_a_preview_are_told_apart(live: Live, console: Console):
     """Of any environment, in the order of the preview; those that are gone, or of others, are left out."""
-    console = Console(live)
     public = live.issue(environment="production")[1]
     first = await act(live, public, "a", action="log_in")
     live.clock.advance(seconds=1)
@@ -130,8 +126,7 @@ async def test_examples_of_a_preview_are_told_apart(live: Live):
     assert (await console.post("/rules/examples", {"request_ids": [first["request_id"]]})).json() == {"rows": []}
 
 
-async def test_examples_are_500_at_most_and_ids(live: Live):
-    console = Console(live)
+async def test_examples_are_500_at_most_and_ids(console: Console):
     assert (await console.post("/rules/examples", {"request_ids": [UNKNOWN] * 500})).json() == {"rows": []}
     for request_ids, fault in (
         ([UNKNOWN] * 501, ("request_ids", "too_long", "body")),
@@ -144,8 +139,7 @@ async def test_examples_are_500_at_most_and_ids(live: Live):
         )
 
 
-async def test_rules_are_checked_without_looking_at_an_event(live: Live):
-    console = Console(live)
+async def test_rules_are_checked_without_looking_at_an_event(console: Console):
     assert (await console.post("/rules/check", {"rules": [SECOND, LATER]})).status_code == 204
     wrong = await console.post("/rules/check", {"rules": [SECOND | {"condition": "score >\n= visits"}]})
     error = assert_error(wrong, 422, "validation_error", ("rules[0].condition", "invalid_condition", "body"))

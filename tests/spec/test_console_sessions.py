@@ -92,14 +92,13 @@ async def test_session_changes_and_sign_in_and_out_are_recorded_with_the_key(liv
     assert entered.change == {"token": "(withheld)"}
 
 
-async def test_a_link_works_once(live: Live):
+async def test_a_link_works_once(live: Live, browser: Browser):
     token = link(live)
     assert (await Browser(live).sign_in(token=token)).status_code == 200
-    late = Browser(live)
     with nothing_stored(live):
-        message = assert_error(await late.sign_in(token=token), 401, "unauthorized")
+        message = assert_error(await browser.sign_in(token=token), 401, "unauthorized")
     assert "svc console link" in message
-    assert late.cookie is None
+    assert browser.cookie is None
     assert (sessions(live), links(live)) == (1, 0)
 
 
@@ -198,9 +197,8 @@ async def test_a_signed_out_token_is_invalid(live: Live):
     await assert_signed_out(browser)
 
 
-async def test_signing_out_keeps_a_pasted_key(live: Live):
+async def test_signing_out_keeps_a_pasted_key(live: Live, browser: Browser):
     key, secret = live.issue("management")
-    browser = Browser(live)
     await browser.sign_in(key=secret)
     await browser("DELETE", SESSION)
     with live.found.store.read() as snapshot:
@@ -208,17 +206,15 @@ async def test_signing_out_keeps_a_pasted_key(live: Live):
     assert key.usable(live.clock.now_ms)
 
 
-async def test_a_session_ends_when_its_key_is_revoked(live: Live):
+async def test_a_session_ends_when_its_key_is_revoked(live: Live, browser: Browser):
     key, secret = live.issue("management")
-    browser = Browser(live)
     await browser.sign_in(key=secret)
     live.revoke(key)
     await assert_signed_out(browser)
 
 
-async def test_a_session_ends_when_its_key_expires(live: Live):
+async def test_a_session_ends_when_its_key_expires(live: Live, browser: Browser):
     _, secret = live.issue("management", expires_at_ms=live.clock.now_ms + 5_000)
-    browser = Browser(live)
     await browser.sign_in(key=secret)
     live.clock.now_ms += 4_999
     assert (await browser("GET", SESSION)).status_code == 200
@@ -275,20 +271,18 @@ async def test_a_session_ends_with_its_organization(live: Live):
     assert (rows(live, SESSIONS), rows(live, CONSOLE_LINKS)) == ([], [])
 
 
-async def test_signing_in_issues_a_new_token_and_ends_the_previous_session_of_the_browser(live: Live):
+async def test_signing_in_issues_a_new_token_and_ends_the_previous_session_of_the_browser(live: Live, browser: Browser):
     """Session fixation: who planted a token in a browser, or knew it before, has nothing after the sign-in."""
     victim = await signed_in(live)
     planted = victim.cookie
     await victim.sign_in(token=link(live))
     assert victim.cookie != planted
     assert sessions(live) == 1
-    attacker = Browser(live)
-    attacker.cookie = planted
-    await assert_signed_out(attacker)
+    browser.cookie = planted
+    await assert_signed_out(browser)
 
 
-async def test_a_token_not_issued_by_the_service_is_not_adopted_at_sign_in(live: Live):
-    browser = Browser(live)
+async def test_a_token_not_issued_by_the_service_is_not_adopted_at_sign_in(live: Live, browser: Browser):
     browser.cookie = planted = "svc_cs_" + "a" * 43 + "_" + live.organization.id.removeprefix("org_")
     await browser.sign_in(token=link(live))
     assert browser.cookie != planted
@@ -312,8 +306,7 @@ async def test_a_forged_token_is_refused(live: Live):
         await assert_signed_out(browser)
 
 
-async def test_a_link_is_not_a_session_and_a_session_is_not_a_link(live: Live):
-    browser = Browser(live)
+async def test_a_link_is_not_a_session_and_a_session_is_not_a_link(live: Live, browser: Browser):
     browser.cookie = link(live)
     await assert_signed_out(browser)
     real = await signed_in(live)
@@ -407,8 +400,7 @@ async def test_only_a_trusted_proxy_can_report_that_a_browser_used_https(tmp_pat
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]", "LOCALHOST"])
-async def test_on_the_local_machine_its_host_names_are_accepted(live: Live, host: str):
-    browser = Browser(live)
+async def test_on_the_local_machine_its_host_names_are_accepted(live: Live, browser: Browser, host: str):
     browser.origin = f"http://{host.lower()}:{live.port}"
     browser.way = {"host": f"{host}:{live.port}"}
     assert (await browser.sign_in(token=link(live))).status_code == 200

@@ -62,12 +62,11 @@ async def test_visitors_are_listed_newest_first(live: Live, limit: int):
 @pytest.mark.parametrize(("limit", "at_once", "a_page"), [(1, 4, 1000), (2, 1, 2), (3, 4, 4), (200, 4, 1000)])
 @pytest.mark.slow(0.2)
 async def test_visitors_of_an_environment_are_those_with_events_in_it(
-    live: Live, monkeypatch: pytest.MonkeyPatch, limit: int, at_once: int, a_page: int
+    live: Live, console: Console, monkeypatch: pytest.MonkeyPatch, limit: int, at_once: int, a_page: int
 ):
     """Also where one page looks at few visitors; and one that came to two environments is in both."""
     monkeypatch.setattr(slices, "MAX_AT_ONCE", at_once)
     monkeypatch.setattr(endpoints, "MAX_VISITORS", a_page)
-    console = Console(live)
     production, staging = live.issue("public", "production")[1], live.issue("public", "staging")[1]
     ids = [await came(live, staging if device % 3 else production, device) for device in range(1, 10)]
     assert await came(live, production, 4) == ids[3]
@@ -236,8 +235,7 @@ async def test_events_after_the_newest_fifty_are_listed_with_its_cursor(live: Li
     assert (len(seen["events"]), seen["addresses"][0]["events"]) == (50, 53)
 
 
-async def test_an_unidentifiable_visitor_is_shown_from_its_event(live: Live):
-    _, public = live.issue(environment="production")
+async def test_an_unidentifiable_visitor_is_shown_from_its_event(live: Live, public: str):
     visitor_id = await came(live, public, signals=TOO_LITTLE)
     seen = await Console(live).seen(f"/visitors/{visitor_id}")
     assert (seen["identifiable"], seen["event_count"], seen["first_seen"], seen["last_seen"]) == (
@@ -263,8 +261,7 @@ async def test_an_unknown_an_erased_and_a_foreign_visitor_are_not_found(live: Li
     assert await console.seen("/visitors", tag="ada") == {"visitors": []}
 
 
-async def test_without_documents_the_timeline_shows_no_changes(live: Live):
-    _, public = live.issue(environment="production")
+async def test_without_documents_the_timeline_shows_no_changes(live: Live, public: str):
     visitor_id = await came(live, public)
     await came(live, public)
     beyond = removal.before(live.clock.now_ms + 1)

@@ -104,15 +104,13 @@ async def test_the_quality_of_an_accepted_encoding_is_honored(live: Live, accept
 # A secret key in a browser (decisions 2.8)
 
 
-async def test_a_secret_development_key_is_accepted_from_the_page_of_this_service(live: Live):
-    _, secret = live.issue("secret")
-    response = await identify_from(live, secret, live.url)
+async def test_a_secret_development_key_is_accepted_from_the_page_of_this_service(live: Live, server_key: str):
+    response = await identify_from(live, server_key, live.url)
     assert response.status_code == 200
 
 
-async def test_a_reverse_proxy_that_terminates_tls_keeps_the_page_same_origin(live: Live):
-    _, secret = live.issue("secret")
-    response = await identify_from(live, secret, "https://id.shop.example", host="id.shop.example")
+async def test_a_reverse_proxy_that_terminates_tls_keeps_the_page_same_origin(live: Live, server_key: str):
+    response = await identify_from(live, server_key, "https://id.shop.example", host="id.shop.example")
     assert response.status_code == 200
 
 
@@ -125,9 +123,8 @@ async def test_no_other_secret_key_is_accepted_from_any_page(live: Live, environ
 @pytest.mark.parametrize(
     "origin", ["https://shop.example", "http://127.0.0.1:1", "http://localhost", "null", "ftp://{}"]
 )
-async def test_a_secret_development_key_is_refused_from_any_other_origin(live: Live, origin: str):
-    _, secret = live.issue("secret")
-    response = await identify_from(live, secret, origin.format(f"127.0.0.1:{live.port}"))
+async def test_a_secret_development_key_is_refused_from_any_other_origin(live: Live, server_key: str, origin: str):
+    response = await identify_from(live, server_key, origin.format(f"127.0.0.1:{live.port}"))
     assert_error(response, 401, "unauthorized")
 
 

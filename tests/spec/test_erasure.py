@@ -74,9 +74,8 @@ def live_pages(live: Live, directory: Path) -> bytes:
     return (directory / "data.mdb").read_bytes() + b"".join(archives)
 
 
-async def test_an_erased_visitor_can_no_longer_be_read_and_others_can(live: Live):
+async def test_an_erased_visitor_can_no_longer_be_read_and_others_can(live: Live, admin: Automation):
     """Decisions 7.6: its events of every environment; the answer has no body."""
-    admin = Automation(live)
     public, secret = live.issue()[1], live.issue("secret")[1]
     staging, staging_secret = live.issue(environment="staging")[1], live.issue("secret", "staging")[1]
     answers = [await identified(live, public, marked("a")) for _ in range(3)]
@@ -206,7 +205,7 @@ async def test_an_unknown_visitor_returns_404(live: Live, visitor_id: str):
     assert live.contents() == before
 
 
-async def test_only_an_admin_of_the_organization_can_erase_a_visitor(live: Live):
+async def test_only_an_admin_of_the_organization_can_erase_a_visitor(live: Live, admin: Automation):
     """Decisions 7.6, interface 5: another organization's visitor is not there."""
     public, developer = live.issue()[1], Automation(live, role="developer")
     elsewhere = Automation(live, organization=live.new_organization())
@@ -215,7 +214,6 @@ async def test_only_an_admin_of_the_organization_can_erase_a_visitor(live: Live)
         assert_error(await developer("DELETE", f"/visitors/{visitor_id}"), 403, "insufficient_role")
     assert_error(await elsewhere("DELETE", f"/visitors/{visitor_id}"), 404, "not_found")
     assert len(live.events()) == 1
-    admin = Automation(live)
     assert (await admin("DELETE", f"/visitors/{visitor_id}")).status_code == 204
     assert_error(await admin("DELETE", f"/visitors/{visitor_id}"), 404, "not_found")
 

@@ -156,10 +156,9 @@ async def test_a_cursor_keeps_the_window_of_its_first_page(live: Live):
     assert await listed(live, secret, limit=2, cursor=first["next_cursor"]) == [], "but nothing over 30 days old"
 
 
-async def test_a_cursor_of_another_list_and_an_invalid_one_are_refused(live: Live):
+async def test_a_cursor_of_another_list_and_an_invalid_one_are_refused(live: Live, server_key: str):
     await visits(live, 3, tag="cart")
-    secret = secret_key(live)
-    cursor = (await get(live, secret, limit=1, tag="cart")).json()["next_cursor"]
+    cursor = (await get(live, server_key, limit=1, tag="cart")).json()["next_cursor"]
     start = timestamp(live.clock.now_ms - HOUR_MS)
     wrong = cursor[:-1] + ("A" if cursor[-1] != "A" else "B")
     for query in (
@@ -170,12 +169,12 @@ async def test_a_cursor_of_another_list_and_an_invalid_one_are_refused(live: Liv
         {"cursor": wrong, "tag": "cart"},
         {"cursor": "", "tag": "cart"},
     ):
-        assert_invalid(await get(live, secret, **query), "cursor", "invalid_cursor", "query")
+        assert_invalid(await get(live, server_key, **query), "cursor", "invalid_cursor", "query")
     for other in (secret_key(live, "staging"), secret_key(live, organization=live.new_organization().number)):
         assert_invalid(await get(live, other, cursor=cursor, tag="cart"), "cursor", "invalid_cursor", "query")
-    assert_invalid(await get(live, secret, cursor=cursor, tag="cart", page=2), "page", "invalid_value", "query")
+    assert_invalid(await get(live, server_key, cursor=cursor, tag="cart", page=2), "page", "invalid_value", "query")
     assert_error(
-        await get(live, secret, cursor=cursor, tag="cart", level="none"),
+        await get(live, server_key, cursor=cursor, tag="cart", level="none"),
         422,
         "invalid_window",
         ("level", "invalid_value", "query"),

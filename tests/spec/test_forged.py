@@ -58,9 +58,8 @@ async def evidence(live: Live, answer: dict[str, Any]) -> tuple[str, ...]:
     return tuple(read.json()["document"]["evidence"]["forged_report"])
 
 
-async def test_a_copied_report_from_a_program_with_a_browsers_user_agent_fires(live: Live):
+async def test_a_copied_report_from_a_program_with_a_browsers_user_agent_fires(live: Live, key: str):
     """The report, its user agent and a fresh nonce, and no other header that a browser sends."""
-    _, key = live.issue()
     assert await fired(live, key, NONE) == ("accept_language_missing", "fetch_metadata_missing")
     with_hints = report(userAgentData=UA_DATA)
     assert await fired(live, key, NONE, with_hints) == (
@@ -75,10 +74,9 @@ async def test_a_copied_report_from_a_program_with_a_browsers_user_agent_fires(l
      (FIREFOX.replace("140", "89"), False), ("Mozilla/5.0 (X11; Linux x86_64) Something/1.0", False)],
 )  # fmt: skip
 async def test_fetch_metadata_is_expected_of_browsers_and_versions_that_send_it(
-    live: Live, user_agent: str, *, fires: bool
+    live: Live, key: str, user_agent: str, *, fires: bool
 ):
     """Chromium from 80, Firefox from 90, Safari from 16.4; web views make requests of their own."""
-    _, key = live.issue()
     headers = {"accept-language": "en-GB,en", "user-agent": user_agent}
     found = await fired(live, key, headers, {"userAgent": user_agent, "languages": ["en-GB"]})
     assert found == (("fetch_metadata_missing",) if fires else ())
@@ -118,14 +116,12 @@ async def test_what_browsers_send_to_secure_addresses_alone_is_not_missed_elsewh
     ],
 )
 async def test_headers_that_say_something_else_than_the_report_fire(
-    live: Live, changed: dict[str, str], expected: tuple[str, ...]
+    live: Live, key: str, changed: dict[str, str], expected: tuple[str, ...]
 ):
-    _, key = live.issue()
     assert await fired(live, key, SCRIPTED | HINTS | changed, report(userAgentData=UA_DATA)) == expected
 
 
-async def test_firefox_sends_no_client_hints_and_one_that_does_is_none(live: Live):
-    _, key = live.issue()
+async def test_firefox_sends_no_client_hints_and_one_that_does_is_none(live: Live, key: str):
     page = {"userAgent": FIREFOX, "languages": ["en-GB"]}
     assert await fired(live, key, SCRIPTED | {"user-agent": FIREFOX}, page) == ()
     assert await fired(live, key, SCRIPTED | HINTS | {"user-agent": FIREFOX}, page) == ("sent_hints_of_another_engine",)
@@ -163,17 +159,15 @@ def sdk_report(nonce_ms: int, collected_ms: int, *without: str) -> dict[str, Any
     ],
 )
 async def test_a_report_like_the_sdks_is_whole_and_of_one_moment(
-    live: Live, signals: dict[str, Any], expected: tuple[str, ...]
+    live: Live, key: str, signals: dict[str, Any], expected: tuple[str, ...]
 ):
     """Its probes, and a nonce of the time at which it was collected. A clock that is wrong by a day is honest."""
-    _, key = live.issue()
     assert await fired(live, key, SCRIPTED, signals, sdk=OF_THE_SDK) == expected
 
 
 @pytest.mark.parametrize("version", ["1.0.0", "0.0.9", "0.2", "0.999.0", "my own", None])
-async def test_others_may_send_what_the_libraries_of_the_sdk_collect(live: Live, version: str | None):
+async def test_others_may_send_what_the_libraries_of_the_sdk_collect(live: Live, key: str, version: str | None):
     """Only what calls itself a release of the web SDK must have its probes."""
-    _, key = live.issue()
     sdk = {"platform": "web"} | ({} if version is None else {"version": version})
     assert await fired(live, key, SCRIPTED, sdk_report(EPOCH_MS, EPOCH_MS, "probes"), sdk=sdk) == ()
 
@@ -203,8 +197,7 @@ async def test_keys_that_do_not_forward_the_headers_stay_silent(live: Live, kind
     assert await found(SCRIPTED | HINTS | {"sec-ch-ua-platform": '"Linux"'}) == ("hints_vs_report",)
 
 
-async def test_a_program_that_names_itself_is_no_forgery(live: Live):
-    _, key = live.issue()
+async def test_a_program_that_names_itself_is_no_forgery(live: Live, key: str):
     assert await fired(live, key, {"user-agent": "curl/8.5.0"}, {"timezone": "UTC"}) == ()
 
 
@@ -292,9 +285,8 @@ async def test_a_site_whose_own_policy_keeps_client_hints_back_accuses_nobody(li
 
 
 @pytest.mark.slow(2)
-async def test_a_policy_that_a_site_begins_to_send_is_learned_from_visitors_that_return(live: Live):
+async def test_a_policy_that_a_site_begins_to_send_is_learned_from_visitors_that_return(live: Live, key: str):
     """New visitors, as a program makes them, teach nothing."""
-    _, key = live.issue()
     unlike = report(userAgentData=UA_DATA)
     for number in range(1, REMEMBERED + 1):
         await returned(live, key, SCRIPTED | HINTS, number)

@@ -44,11 +44,10 @@ async def test_forwarded_details_are_those_of_the_visitor(live: Live, kind: str)
 
 
 @pytest.mark.parametrize("kind", ["proxy", "secret"])
-async def test_forwarded_headers_are_used_like_those_of_a_direct_request(live: Live, kind: str):
+async def test_forwarded_headers_are_used_like_those_of_a_direct_request(live: Live, key: str, kind: str):
     """Decisions 2.9: the visitor's `accept-language`, `sec-ch-ua*` and `sec-fetch-*`."""
     _, secret = live.issue(kind)
-    _, public = live.issue()
-    await visit(live, public, headers=HINTS)
+    await visit(live, key, headers=HINTS)
     await forward(live, secret, {**EVERYTHING, "accept-language": "ru", "sec-ch-ua": "of the server"})
     (_, direct), (request_id, forwarded) = live.events()
     for name in ("agent", "agent_version", "os"):
@@ -218,23 +217,21 @@ async def test_a_user_agent_has_at_most_1024_bytes(live: Live, kind: str):
         assert_error(response, 422, "invalid_visitor_metadata", ("x-svc-visitor-user-agent", "too_long", "header"))
 
 
-async def test_visitor_headers_are_ignored_with_a_public_key(live: Live):
+async def test_visitor_headers_are_ignored_with_a_public_key(live: Live, key: str):
     """Decisions 2.9: "from any other key these headers are ignored", malformed ones too."""
-    _, secret = live.issue()
     wrong = {"x-svc-visitor-ip": "nonsense", "x-svc-visitor-origin": "nonsense", "x-svc-visitor-user-agent": "x" * 2000}
     for headers in ({**EVERYTHING, "x-svc-visitor-ip": "9.9.9.9"}, wrong, {"x-svc-public-key": "nonsense"}):
-        assert (await visit(live, secret, headers=headers)).status_code == 200
+        assert (await visit(live, key, headers=headers)).status_code == 200
     for _, event in live.events():
         assert (event.ip_address, event.origin, event.agent) == (PUBLIC_ADDRESS, ORIGIN, "Chrome")
     with nothing_stored(live):
-        response = await visit(live, secret, origin="https://other.example", headers=EVERYTHING)
+        response = await visit(live, key, origin="https://other.example", headers=EVERYTHING)
         assert_error(response, 401, "unauthorized")
 
 
-async def test_a_server_that_forwards_nothing_is_itself_the_visitor(live: Live):
+async def test_a_server_that_forwards_nothing_is_itself_the_visitor(live: Live, server_key: str):
     """Interface 5: a secret key is accepted on identify from a server."""
-    _, secret = live.issue("secret")
-    assert (await forward(live, secret, BROWSER)).status_code == 200
+    assert (await forward(live, server_key, BROWSER)).status_code == 200
     ((_, event),) = live.events()
     assert (event.ip_address, event.origin, event.agent) == (PUBLIC_ADDRESS, None, "Chrome")
 
@@ -255,10 +252,9 @@ async def test_a_forwarded_public_key_brings_its_origins(live: Live):
 
 
 @pytest.mark.slow(0.2)
-async def test_a_forwarded_public_key_is_in_use(live: Live):
+async def test_a_forwarded_public_key_is_in_use(live: Live, public: str):
     """Decisions 2.3, 2.9: its `last_used_at` says so, else its owner would revoke it as unused."""
     _, proxy = live.issue("proxy", "production")
-    _, public = live.issue("public", "production")
     _, management = live.issue("management")
     path = f"/api/v1/management/organizations/{live.organization.id}/sdk-keys"
     for seconds, noted_s in ((0, 0), (59, 0), (1, 60)):
@@ -305,12 +301,11 @@ async def test_a_forwarded_public_key_must_match_the_key_of_the_proxy(live: Live
             assert_error(response, 401, "unauthorized")
 
 
-async def test_a_public_key_is_not_a_proxy_key(live: Live):
+async def test_a_public_key_is_not_a_proxy_key(live: Live, key: str):
     """Decisions 2.9: the proxy key stands in `x-api-key`, the public key beside it; never the other way round."""
     _, proxy = live.issue("proxy")
-    _, public = live.issue()
     with nothing_stored(live):
-        response = await forward(live, public, {**EVERYTHING, "x-svc-public-key": proxy})
+        response = await forward(live, key, {**EVERYTHING, "x-svc-public-key": proxy})
         assert_error(response, 401, "unauthorized")
 
 
@@ -350,11 +345,10 @@ async def test_the_rightmost_untrusted_address_is_that_of_the_visitor(tmp_path: 
         assert event.ip_address == address
 
 
-async def test_several_forwarding_headers_are_one_list(live: Live):
+async def test_several_forwarding_headers_are_one_list(live: Live, key: str):
     """Decisions 2.10: each proxy may have added a header of its own."""
-    _, secret = live.issue()
     lines = [
-        ("x-api-key", secret),
+        ("x-api-key", key),
         ("origin", ORIGIN),
         ("x-forwarded-for", "9.9.9.9"),
         ("x-forwarded-for", "81.2.69.160"),
@@ -364,19 +358,17 @@ async def test_several_forwarding_headers_are_one_list(live: Live):
     assert event.ip_address == "81.2.69.160"
 
 
-async def test_an_invalid_address_is_not_trusted(live: Live):
+async def test_an_invalid_address_is_not_trusted(live: Live, key: str):
     """Decisions 2.10: the nearest address that is known counts, and nothing left of the nonsense."""
-    _, secret = live.issue()
     for forwarded_for in ("81.2.69.160, nonsense", "", "unknown", ", ,"):
-        assert (await visit(live, secret, headers={"x-forwarded-for": forwarded_for})).status_code == 200
+        assert (await visit(live, key, headers={"x-forwarded-for": forwarded_for})).status_code == 200
     assert [event.ip_address for _, event in live.events()] == ["127.0.0.1"] * 4
 
 
 @pytest.mark.parametrize("forwarded_for", ["81.2.69.160,", "81.2.69.160, ,", ", 81.2.69.160", "9.9.9.9,,81.2.69.160 ,"])
-async def test_empty_elements_of_a_list_of_addresses_count_for_nothing(live: Live, forwarded_for: str):
+async def test_empty_elements_of_a_list_of_addresses_count_for_nothing(live: Live, key: str, forwarded_for: str):
     """Decisions 2.10, RFC 9110, 5.6.1.2: the right-most address is that of the visitor, and no empty element is one."""
-    _, secret = live.issue()
-    assert (await visit(live, secret, headers={"x-forwarded-for": forwarded_for})).status_code == 200
+    assert (await visit(live, key, headers={"x-forwarded-for": forwarded_for})).status_code == 200
     ((_, event),) = live.events()
     assert event.ip_address == "81.2.69.160"
 

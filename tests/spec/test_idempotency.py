@@ -35,43 +35,39 @@ def duplicate_of(answer: dict[str, Any]) -> dict[str, Any]:
     return {"request_id": answer["request_id"], "duplicate": True}
 
 
-async def test_the_second_response_contains_only_the_first_request_id(live: Live):
+async def test_the_second_response_contains_only_the_first_request_id(live: Live, key: str):
     """Interface 2.2, 4.1: `{request_id, duplicate: true}`, whatever the second one says."""
-    _, secret = live.issue()
-    first = (await visit(live, secret, headers=KEYED)).json()
+    first = (await visit(live, key, headers=KEYED)).json()
     assert "duplicate" not in first
     with nothing_stored(live):
         for device in (1, 2):
-            response = await visit(live, secret, report(device), headers=KEYED, tag="other")
+            response = await visit(live, key, report(device), headers=KEYED, tag="other")
             assert response.status_code == 200
             assert response.json() == duplicate_of(first)
             assert response.headers["x-request-id"] == first["request_id"]  # decisions 1.3
 
 
-async def test_a_duplicate_costs_nothing_and_changes_nothing(live: Live):
+async def test_a_duplicate_costs_nothing_and_changes_nothing(live: Live, public: str):
     """Interface 8, decisions 3.2; it still carries the headers of 2.2. The key's last use is not renewed either."""
-    _, secret = live.issue(environment="production")
     live.found.store.write_now([partial(organizations.set_rate_limit, number=live.organization.number, per_s=5)])
-    await visit(live, secret, headers=KEYED)
+    await visit(live, public, headers=KEYED)
     live.clock.advance(hours=1)
     with nothing_stored(live):
-        response = await visit(live, secret, headers=KEYED)
+        response = await visit(live, public, headers=KEYED)
     assert response.json()["duplicate"] is True
     assert int(response.headers["svc-balance-micros"]) == live.balance() == 10_000_000 - 3_000
     assert {"ratelimit-limit", "ratelimit-remaining"} <= set(response.headers)
 
 
-async def test_requests_without_a_key_or_with_other_keys_are_never_duplicates(live: Live):
+async def test_requests_without_a_key_or_with_other_keys_are_never_duplicates(live: Live, key: str):
     """Interface 4.1."""
-    _, secret = live.issue()
     for headers in ({}, {}, {"idempotency-key": "a"}, {"idempotency-key": "A"}, {"idempotency-key": "a b"}):
-        assert "duplicate" not in (await visit(live, secret, headers=headers)).json()
+        assert "duplicate" not in (await visit(live, key, headers=headers)).json()
     assert len(live.events()) == 5
 
 
-async def test_the_scope_is_the_organization_across_its_keys_and_environments(live: Live):
+async def test_the_scope_is_the_organization_across_its_keys_and_environments(live: Live, public: str):
     """Interface 8, decisions 3.2."""
-    _, public = live.issue(environment="production")
     first = (await visit(live, public, headers=KEYED)).json()
     _, staging = live.issue(environment="staging")
     _, server = live.issue("secret", "development")
@@ -83,25 +79,23 @@ async def test_the_scope_is_the_organization_across_its_keys_and_environments(li
         assert (await forward(live, proxy, headers)).json() == duplicate_of(first)
 
 
-async def test_another_organization_may_use_the_same_key(live: Live):
+async def test_another_organization_may_use_the_same_key(live: Live, key: str):
     """Interface 8."""
-    _, mine = live.issue()
     _, theirs = live.issue(organization=live.new_organization().number)
-    assert "duplicate" not in (await visit(live, mine, headers=KEYED)).json()
+    assert "duplicate" not in (await visit(live, key, headers=KEYED)).json()
     assert "duplicate" not in (await visit(live, theirs, headers=KEYED)).json()
 
 
-async def test_a_key_is_remembered_for_24_hours(live: Live):
+async def test_a_key_is_remembered_for_24_hours(live: Live, key: str):
     """Interface 8 (at least one hour), decisions 3.2."""
-    _, secret = live.issue()
-    first = (await visit(live, secret, headers=KEYED)).json()
+    first = (await visit(live, key, headers=KEYED)).json()
     live.clock.advance(hours=24, seconds=-0.001)
-    assert (await visit(live, secret, headers=KEYED)).json() == duplicate_of(first)
+    assert (await visit(live, key, headers=KEYED)).json() == duplicate_of(first)
     live.clock.advance(seconds=0.001)
-    later = (await visit(live, secret, headers=KEYED)).json()
+    later = (await visit(live, key, headers=KEYED)).json()
     assert "duplicate" not in later
     live.clock.advance(hours=23)
-    assert (await visit(live, secret, headers=KEYED)).json() == duplicate_of(later)
+    assert (await visit(live, key, headers=KEYED)).json() == duplicate_of(later)
     assert len(live.events()) == 2
 
 
@@ -130,39 +124,36 @@ async def test_a_key_has_1_to_255_characters(live: Live):
         assert_invalid(response, "Idempotency-Key", "invalid_value", "header")
 
 
-async def test_two_keys_are_refused_and_one_with_a_comma_is_one(live: Live):
+async def test_two_keys_are_refused_and_one_with_a_comma_is_one(live: Live, key: str):
     """Decisions 3.2: two headers are `invalid_value`, also where they say the same or nothing."""
-    _, secret = live.issue()
     with nothing_stored(live):
         for first, second in (("aa", "bb"), ("aa", "aa"), ("aa", ""), ("", "")):
             headers = [
                 *BROWSER.items(),
                 ("origin", ORIGIN),
-                ("x-api-key", secret),
+                ("x-api-key", key),
                 ("content-type", "application/json"),
             ]
             headers += [("Idempotency-Key", first), ("idempotency-key", second)]
             response = await live.client.post(IDENTIFY, content=body_of(), headers=headers)
             assert_invalid(response, "Idempotency-Key", "invalid_value", "header")
-    first = (await visit(live, secret, headers={"idempotency-key": "aa, bb"})).json()
-    assert (await visit(live, secret, headers={"idempotency-key": "aa, bb"})).json() == duplicate_of(first)
+    first = (await visit(live, key, headers={"idempotency-key": "aa, bb"})).json()
+    assert (await visit(live, key, headers={"idempotency-key": "aa, bb"})).json() == duplicate_of(first)
 
 
-async def test_keys_that_differ_only_at_their_end_are_distinct(live: Live):
+async def test_keys_that_differ_only_at_their_end_are_distinct(live: Live, key: str):
     """Decisions 3.2: the whole key counts."""
-    _, secret = live.issue()
     for last in "ab":
-        answer = (await visit(live, secret, headers={"idempotency-key": "x" * 254 + last})).json()
+        answer = (await visit(live, key, headers={"idempotency-key": "x" * 254 + last})).json()
         assert "duplicate" not in answer
 
 
-async def test_concurrent_duplicates_are_one_identification(live: Live):
+async def test_concurrent_duplicates_are_one_identification(live: Live, public: str):
     """Decisions 3.2: exactly one of them is new, the others hear its request id; it is paid once."""
-    _, secret = live.issue(environment="production")
     answers: list[dict[str, Any]] = []
 
     async def ask() -> None:
-        answers.append((await visit(live, secret, headers=KEYED)).json())
+        answers.append((await visit(live, public, headers=KEYED)).json())
 
     async with trio.open_nursery() as nursery:
         for _ in range(8):

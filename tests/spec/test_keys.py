@@ -145,25 +145,23 @@ async def test_only_a_development_key_gets_the_reason_why_its_origin_or_platform
         assert assert_error(await ask(), 401, "unauthorized") == usual, "it is not valid any more"
 
 
-async def test_a_refused_key_gets_the_same_response_whatever_the_store_knows_of_it(live: Live):
+async def test_a_refused_key_gets_the_same_response_whatever_the_store_knows_of_it(live: Live, public: str, key: str):
     """Interface 7, decisions 2.7: unknown, revoked, expired, from elsewhere, ..."""
     now = live.clock.now_ms
     revoked, revoked_secret = live.issue()
     live.revoke(revoked)
-    _, valid = live.issue()
     _, expired = live.issue(expires_at_ms=now)
     _, elsewhere = live.issue(environment="production", allowed_origins=("https://other.example",))
     _, native = live.issue(environment="staging", platforms=("ios",))
-    _, web = live.issue(environment="production")
     _, server = live.issue("secret", "production")
     with nothing_stored(live):
         heard = [
             assert_unauthorized(await visit(live, secret))
-            for secret in (never_issued(valid), revoked_secret, expired, elsewhere, server)
+            for secret in (never_issued(key), revoked_secret, expired, elsewhere, server)
         ]
         heard.append(assert_unauthorized(await visit(live, native, origin=None)))
-        heard.append(assert_unauthorized(await visit(live, web, origin=None)))
-        heard.append(assert_unauthorized(await visit(live, web, origin="null")))
+        heard.append(assert_unauthorized(await visit(live, public, origin=None)))
+        heard.append(assert_unauthorized(await visit(live, public, origin="null")))
     assert all(error == heard[0] for error in heard)
 
 
@@ -177,11 +175,10 @@ def never_issued(secret: str) -> str:
     return unknown + check
 
 
-async def test_the_message_says_what_a_key_itself_shows_whether_or_not_it_was_issued(live: Live):
+async def test_the_message_says_what_a_key_itself_shows_whether_or_not_it_was_issued(live: Live, server_key: str):
     """Docs/adr/0076: no key, a mistyped one, one of another kind or region is said before any look-up."""
     _, valid = live.issue()
     _, management = live.issue("management")
-    _, secret = live.issue("secret")
     _, abroad = live.issue(region="eu")
     _, proxy = live.issue("proxy")
     taken = "takes a public (svc_pk_...), secret (svc_sk_...) or proxy key (svc_px_...)"
@@ -201,33 +198,31 @@ async def test_the_message_says_what_a_key_itself_shows_whether_or_not_it_was_is
             assert says in known["message"]
         for path, key, says in (
             ("/events", valid, "takes a secret key (svc_sk_...), and the one sent is a public key (svc_pk_...)."),
-            ("/management/key", secret, "takes a management key (svc_mk_...), and the one sent is a secret key"),
+            ("/management/key", server_key, "takes a management key (svc_mk_...), and the one sent is a secret key"),
         ):
             refused = await live.client.get(f"/api/v1{path}", headers={"x-api-key": key})
             assert says in assert_unauthorized(refused)["message"]
-        forwarded = await forward(live, proxy, {**VISITOR, "x-svc-public-key": secret})
+        forwarded = await forward(live, proxy, {**VISITOR, "x-svc-public-key": server_key})
         assert "The header x-svc-public-key takes a public key" in assert_unauthorized(forwarded)["message"]
 
 
-async def test_a_key_is_read_from_x_api_key_only(live: Live):
+async def test_a_key_is_read_from_x_api_key_only(live: Live, key: str):
     """Interface 5: all keys go in `x-api-key`; two of them are none."""
-    _, secret = live.issue()
     with nothing_stored(live):
-        assert_unauthorized(await post(live, None, b"{}", authorization=f"Bearer {secret}"))
-        assert_unauthorized(await visit(live, f"{secret}, {secret}"))
-        headers = [("x-api-key", secret), ("x-api-key", secret), ("origin", ORIGIN)]
+        assert_unauthorized(await post(live, None, b"{}", authorization=f"Bearer {key}"))
+        assert_unauthorized(await visit(live, f"{key}, {key}"))
+        headers = [("x-api-key", key), ("x-api-key", key), ("origin", ORIGIN)]
         response = await live.client.post("/api/v1/identify", json={"sdk": {}, "signals": {}}, headers=headers)
         assert_unauthorized(response)
 
 
-async def test_a_mistyped_key_is_refused_before_any_lookup(live: Live):
+async def test_a_mistyped_key_is_refused_before_any_lookup(live: Live, key: str):
     """Decisions 2.1: the same key is found when it is spelled right, so its checksum is what refuses it."""
-    _, secret = live.issue()
     with nothing_stored(live):
-        for position in (25, len(secret) - 7, len(secret) - 1):
-            other = "0" if secret[position] != "0" else "1"
-            assert_unauthorized(await visit(live, secret[:position] + other + secret[position + 1 :]))
-    assert (await visit(live, secret)).status_code == 200
+        for position in (25, len(key) - 7, len(key) - 1):
+            other = "0" if key[position] != "0" else "1"
+            assert_unauthorized(await visit(live, key[:position] + other + key[position + 1 :]))
+    assert (await visit(live, key)).status_code == 200
 
 
 @pytest.mark.parametrize("kind", ["public", "secret", "proxy"])
@@ -492,12 +487,11 @@ async def test_a_key_of_another_region_is_refused(tmp_path: Path):
                 assert_unauthorized(await live.identify(abroad, report(), origin=origin, headers=headers))
 
 
-async def test_a_key_works_only_for_its_own_organization(live: Live):
+async def test_a_key_works_only_for_its_own_organization(live: Live, key: str):
     """Interface 5: what one organization's key identifies is nobody else's."""
-    _, mine = live.issue()
     other = live.new_organization()
     _, theirs = live.issue(organization=other.number)
-    first = (await visit(live, mine)).json()
+    first = (await visit(live, key)).json()
     second = (await visit(live, theirs)).json()
     assert first["visitor_id"] != second["visitor_id"]
     assert second["visitor_is_new"] is True

@@ -39,11 +39,6 @@ TOMORROW = "2026-01-02T00:00:00.000Z"
 """A day after the service of a test begins."""
 
 
-@pytest.fixture
-def admin(live: Live) -> Automation:
-    return Automation(live)
-
-
 async def create(admin: Automation, name: str = "vip", kind: str = "account") -> str:
     """The id of a new list."""
     response = await admin("POST", "/lists", {"name": name, "kind": kind})
@@ -209,22 +204,20 @@ async def test_a_list_that_a_rule_names_is_neither_deleted_nor_renamed(live: Liv
     assert (await admin("DELETE", f"/lists/{named}")).status_code == 204
 
 
-async def test_a_block_takes_effect_at_the_next_request(live: Live, admin: Automation):
+async def test_a_block_takes_effect_at_the_next_request(live: Live, public: str, admin: Automation):
     """Decisions 12.2, 13.3: the two rules of the start read the six lists, those of who is blocked first."""
-    _, key = live.issue(environment="production")
-    first = (await visit(live, key, report(1))).json()
+    first = (await visit(live, public, report(1))).json()
     assert "decision" not in first
     trusted = (await by_name(admin))["trusted_addresses"]["id"]
     await add(admin, trusted, f"{PUBLIC_ADDRESS}/24")
-    assert (await visit(live, key, report(1))).json()["decision"]["action"] == "allow"
+    assert (await visit(live, public, report(1))).json()["decision"]["action"] == "allow"
     blocked = (await by_name(admin))["blocked_visitors"]["id"]
     await add(admin, blocked, first["visitor_id"])
-    assert (await visit(live, key, report(1))).json()["decision"]["action"] == "block", "the first rule decides"
+    assert (await visit(live, public, report(1))).json()["decision"]["action"] == "block", "the first rule decides"
 
 
-async def test_an_account_is_trusted_only_where_a_backend_says_who_it_is(live: Live, admin: Automation):
+async def test_an_account_is_trusted_only_where_a_backend_says_who_it_is(live: Live, public: str, admin: Automation):
     """Decisions 13.3: sent by a secret key, or of a pair of visitor and account that was verified before."""
-    _, public = live.issue(environment="production")
     _, secret = live.issue("secret", "production")
     await add(admin, (await by_name(admin))["trusted_accounts"]["id"], "vip-1")
 
@@ -260,8 +253,7 @@ async def test_a_blocked_visitor_does_not_become_trusted_by_naming_an_account(li
     assert (answer["decision"]["action"], answer["decision"]["rule"]) == ("block", "Blocked")
 
 
-async def test_a_visitor_is_trusted_only_without_a_token_conflict(live: Live, admin: Automation):
-    _, key = live.issue(environment="development")
+async def test_a_visitor_is_trusted_only_without_a_token_conflict(live: Live, key: str, admin: Automation):
     first = (await visit(live, key, report(1))).json()
     await add(admin, (await by_name(admin))["trusted_visitors"]["id"], first["visitor_id"])
     assert (await visit(live, key, report(1))).json()["decision"]["action"] == "allow"
@@ -948,8 +940,7 @@ async def test_the_entries_of_some_visitors_and_accounts_are_read_at_once(live: 
     assert_error(too_many, 422, "validation_error", ("accounts", "too_long", "body"))
 
 
-async def test_a_list_says_how_many_entries_begin_so(live: Live):
-    admin = Automation(live)
+async def test_a_list_says_how_many_entries_begin_so(live: Live, admin: Automation):
     made = (await admin("POST", "/lists", {"name": "vip", "kind": "account"})).json()["id"]
     for value, expires_at in (("user-1", None), ("user-2", None), ("anna", None), ("user-3", "2026-01-01T00:00:01Z")):
         given = {"entries": [{"value": value, "expires_at": expires_at}]}

@@ -191,14 +191,13 @@ GUESSABLE = ["qwerty123456", "1QAZ2wsx3EDC", "Ada@Shop.Example", "Augusta Ada Ki
 
 
 @pytest.mark.parametrize("guessable", GUESSABLE)
-async def test_common_passwords_and_the_own_address_or_name_are_refused(live: Live, guessable: str):
+async def test_common_passwords_and_the_own_address_or_name_are_refused(live: Live, browser: Browser, guessable: str):
     _, token = invited(live, email=ADA, name="Augusta Ada King")
     with nothing_stored(live):
         answer = await Browser(live)("POST", INVITATIONS, {"token": token, "password": guessable})
         assert_error(answer, 422, "validation_error", ("password", "invalid_value", "body"))
         assert "your own address or name. Choose another." in answer.json()["error"]["message"], "why, and what to do"
     live.clock.advance(seconds=60)
-    browser = Browser(live)
     assert (await browser("POST", INVITATIONS, {"token": token, "password": PASSWORD})).status_code == 200
     answer = await browser("POST", OWN_PASSWORD, {"password": PASSWORD, "new_password": guessable})
     assert_error(answer, 422, "validation_error", ("new_password", "invalid_value", "body"))

@@ -40,7 +40,7 @@ def token_of(invitation_url: str) -> str:
 
 
 @pytest.mark.slow(0.2)
-async def test_an_invited_member_chooses_a_password_and_comes_in(live: Live):
+async def test_an_invited_member_chooses_a_password_and_comes_in(live: Live, browser: Browser):
     admin = await came_in(live, "admin")
     answer = await admin("POST", at(live), ADA)
     assert answer.status_code == 201
@@ -53,15 +53,14 @@ async def test_an_invited_member_chooses_a_password_and_comes_in(live: Live):
     assert member["created_by"] == (await admin("GET", SESSION)).json()["member"]["id"]
     assert body["invitation_url"].startswith(f"{live.url}/console#svc_ci_")
     assert body["expires_at"] == "2026-01-08T00:00:01.000Z"
-    ada = Browser(live)
-    entered = await ada("POST", ACCEPT, {"token": token_of(body["invitation_url"]), "password": PASSWORD})
+    entered = await browser("POST", ACCEPT, {"token": token_of(body["invitation_url"]), "password": PASSWORD})
     session = entered.json()
     assert session["member"] == {
         "id": member["id"], "email": "ada@shop.example", "name": "Ada", "role": "analyst", "has_totp": False,
         "has_password": True, "recovery_codes_left": 0,
     }  # fmt: skip
     assert (session["role"], "key" in session) == ("analyst", False)
-    assert (await ada("GET", SESSION)).json() == session
+    assert (await browser("GET", SESSION)).json() == session
     members = (await admin("GET", at(live))).json()["members"]
     assert [(each["status"], each["has_password"]) for each in members if each["id"] == member["id"]] == [
         ("active", True)
@@ -78,10 +77,9 @@ async def test_an_invitation_works_once(live: Live):
     assert stored(live, member.id) is not None
 
 
-async def test_an_invitation_is_over_after_seven_days_and_its_row_goes(live: Live):
+async def test_an_invitation_is_over_after_seven_days_and_its_row_goes(live: Live, browser: Browser):
     _, token = invited(live)
     live.clock.advance(seconds=(INVITATION_MS - 1) / 1000)
-    browser = Browser(live)
     assert_error(
         await browser("POST", ACCEPT, {"token": token, "password": "short"}),
         422,
@@ -274,7 +272,7 @@ async def test_two_admins_cannot_demote_each_other_at_once(live: Live):
 
 
 @pytest.mark.slow(0.2)
-async def test_another_invitation_replaces_the_former_and_resets_how_the_member_comes_in(live: Live):
+async def test_another_invitation_replaces_the_former_and_resets_how_the_member_comes_in(live: Live, browser: Browser):
     admin, ada = await signed_in(live), await came_in(live, email="ada@shop.example")
     member_id = (await ada("GET", SESSION)).json()["member"]["id"]
     first = (await admin("POST", at(live, f"/{member_id}/invitation"))).json()["invitation_url"]
@@ -282,8 +280,7 @@ async def test_another_invitation_replaces_the_former_and_resets_how_the_member_
     assert (await ada("GET", SESSION)).status_code == 200, "until it is used, nothing changes"
     body = {"token": token_of(first), "password": "another password"}
     assert_error(await Browser(live)("POST", ACCEPT, body), 401, "unauthorized")
-    other = Browser(live)
-    assert (await other("POST", ACCEPT, body | {"token": token_of(second)})).status_code == 200
+    assert (await browser("POST", ACCEPT, body | {"token": token_of(second)})).status_code == 200
     assert_error(await ada("GET", SESSION), 401, "unauthorized")
     assert_error(await ada("POST", SESSION, {"email": "ada@shop.example", "password": PASSWORD}), 401, "unauthorized")
     signed = await ada("POST", SESSION, {"email": "ada@shop.example", "password": "another password"})

@@ -241,8 +241,7 @@ async def test_a_full_store_is_reported_until_a_write_fits(tmp_path: Path):
         assert found("svc_store_disk_free_bytes") > 0
 
 
-async def test_a_clock_behind_the_last_write_is_reported_as_nothing_being_stored(live: Live):
-    _, key = live.issue()
+async def test_a_clock_behind_the_last_write_is_reported_as_nothing_being_stored(live: Live, key: str):
     assert (await visit(live, key)).status_code == 200
     for jump_s, is_failing in ((0, 0), (-3_601, 1), (3_601, 0)):
         live.clock.jump(seconds=jump_s)
@@ -379,8 +378,7 @@ async def test_every_endpoint_status_is_exported_from_the_start(live: Live, stat
     assert ("svc_webhook_endpoints", frozenset({("status", status)})) in found.samples
 
 
-async def test_rows_deleted_by_retention_are_counted_by_table(live: Live):
-    _, key = live.issue()
+async def test_rows_deleted_by_retention_are_counted_by_table(live: Live, key: str):
     for device in (1, 2):
         await visit(live, key, report(device))
     live.clock.advance(hours=24 * 31)
@@ -391,8 +389,7 @@ async def test_rows_deleted_by_retention_are_counted_by_table(live: Live):
     assert progress.statistics().failed == {}
 
 
-async def test_a_failed_step_of_retention_is_counted(live: Live):
-    _, key = live.issue()
+async def test_a_failed_step_of_retention_is_counted(live: Live, key: str):
     await visit(live, key, report(1))
     live.clock.advance(hours=24 * 31)
     progress = Progress(live.clock.now_ms)

@@ -656,8 +656,7 @@ async def test_a_member_of_the_provider_has_no_password(scene: Scene):
         assert_error(await Browser(scene.live, https=True)("POST", SESSION, body), 401, "unauthorized")
 
 
-async def test_without_a_provider_there_are_no_such_routes(live: Live):
-    browser = Browser(live)
+async def test_without_a_provider_there_are_no_such_routes(browser: Browser):
     for path in (BEGIN, CALLBACK):
         assert_error(await browser("GET", path), 404, "not_found")
     assert (await browser("GET", "/console/sign-in")).json() == {}

@@ -80,16 +80,19 @@ def fired(answer: dict[str, Any]) -> set[str]:
     return {trigger["signal"] for trigger in answer.get("triggers", ())}
 
 
-async def test_the_first_visit_of_a_key_is_not_proven_and_the_next_one_is(live: Live):
+@pytest.fixture
+def browser(live: Live) -> Browser:
+    return Browser(live)
+
+
+async def test_the_first_visit_of_a_key_is_not_proven_and_the_next_one_is(browser: Browser):
     """There was nothing to compare with: anybody can sign by a key of his own."""
-    browser = Browser(live)
     first, again = await browser.visit(), await browser.visit()
     assert (first["proven"], again["proven"]) == (False, True)
     assert (again["visitor_id"], again["visitor_confidence"]) == (first["visitor_id"], 100)
 
 
-async def test_proven_is_on_the_event_its_row_and_the_linkage(live: Live):
-    browser = Browser(live)
+async def test_proven_is_on_the_event_its_row_and_the_linkage(browser: Browser):
     answers = [await browser.visit() for _ in range(2)]
     events = [await browser.event(answer) for answer in answers]
     assert [event["proven"] for event in events] == [False, True]
@@ -97,9 +100,8 @@ async def test_proven_is_on_the_event_its_row_and_the_linkage(live: Live):
     assert [row["proven"] for row in await browser.rows()] == [True, False]
 
 
-async def test_the_event_says_what_the_proof_covers(live: Live):
+async def test_the_event_says_what_the_proof_covers(browser: Browser):
     """Decisions 18.3: `svc-proof 2` covers account, action and tag, null included; version 1 the visitor alone."""
-    browser = Browser(live)
     about: dict[str, Any] = {"account_id": 'Zoë "1"', "action": "pay", "tag": "\t\u2028😀"}
     first, named, nobody = await browser.visit(**about), await browser.visit(**about), await browser.visit()
     old = await browser.visit(browser.body(version=1), **about)
@@ -129,8 +131,7 @@ async def test_a_signed_request_that_is_sent_for_another_account_is_not_covered(
     assert [event["document"]["linkage"]["proof"] for event in events] == ["signature", "valid", "signature"]
 
 
-async def test_what_a_backend_sets_later_leaves_the_proof_as_it_was(live: Live):
-    browser = Browser(live)
+async def test_what_a_backend_sets_later_leaves_the_proof_as_it_was(live: Live, browser: Browser):
     _, answer = [await browser.visit() for _ in range(2)]
     before = await browser.event(answer)
     path = f"/api/v1/events/{answer['request_id']}"
@@ -155,17 +156,15 @@ async def test_proven_is_in_webhooks(tmp_path: Path):
 
 
 @pytest.mark.slow(0.2)
-async def test_proven_is_a_claim_of_signed_verdicts(live: Live):
-    browser = Browser(live)
+async def test_proven_is_a_claim_of_signed_verdicts(live: Live, browser: Browser):
     tokens = [(await browser.visit(verdict=True))["verdict"] for _ in range(2)]
     keys = await published(live)
     assert [claims(token, keys)["proven"] for token in tokens] == [False, True]
 
 
 @pytest.mark.slow(0.1)
-async def test_check_can_require_a_proven_visit(live: Live):
+async def test_check_can_require_a_proven_visit(live: Live, browser: Browser):
     """Both libraries of Python; those of Node make the same comparison (`tests/clients`)."""
-    browser = Browser(live)
     answers = [await browser.visit(tag="pay", verdict=True) for _ in range(2)]
     secret = live.issue("secret")[1]
     moment = datetime.fromtimestamp(live.clock.now_ms / 1000, UTC)
@@ -187,9 +186,8 @@ async def test_check_can_require_a_proven_visit(live: Live):
     assert [one.problem for one in verdicts] == ["unproven", None]
 
 
-async def test_a_visit_is_proven_from_any_network_and_after_any_change(live: Live):
+async def test_a_visit_is_proven_from_any_network_and_after_any_change(live: Live, browser: Browser):
     """The key says who it is, not where."""
-    browser = Browser(live)
     first = await browser.visit()
     live.clock.advance(hours=24)
     browser.device = report(1, timezone="Europe/Paris")
@@ -197,9 +195,8 @@ async def test_a_visit_is_proven_from_any_network_and_after_any_change(live: Liv
     assert (abroad["visitor_id"], abroad["proven"]) == (first["visitor_id"], True)
 
 
-async def test_a_token_from_before_there_were_keys_gets_one(live: Live):
+async def test_a_token_from_before_there_were_keys_gets_one(browser: Browser):
     """Decisions 18.2: three days at an address that it had on two days before."""
-    browser = Browser(live)
     key, browser.key = browser.key, None
     old = await browser.days(2)
     browser.key = key
@@ -233,14 +230,12 @@ async def test_the_key_of_another_browser_proves_nothing(live: Live):
 
 
 @pytest.mark.parametrize("origin", [OTHER_ORIGIN, "https://shop.example:8443"])
-async def test_a_proof_for_another_origin_proves_nothing(live: Live, origin: str):
-    browser = Browser(live)
+async def test_a_proof_for_another_origin_proves_nothing(browser: Browser, origin: str):
     await browser.visit()
     assert (await browser.visit(browser.body(origin)))["proven"] is False
 
 
-async def test_a_report_that_is_sent_again_is_not_proven_again(live: Live):
-    browser = Browser(live)
+async def test_a_report_that_is_sent_again_is_not_proven_again(live: Live, browser: Browser):
     await browser.visit()
     body = browser.body()
     assert (await browser.visit(body))["proven"] is True
@@ -251,8 +246,7 @@ async def test_a_report_that_is_sent_again_is_not_proven_again(live: Live):
     assert (await browser.visit())["proven"] is True
 
 
-async def test_within_a_week_of_the_first_proof_the_token_is_believed_without(live: Live):
-    browser = Browser(live)
+async def test_within_a_week_of_the_first_proof_the_token_is_believed_without(browser: Browser):
     first = await browser.days(6)
     browser.key = None
     bare = await browser.visit()
@@ -289,9 +283,8 @@ async def test_after_a_week_token_and_report_together_are_not_the_victim_from_el
     assert (owner["visitor_id"], owner["proven"]) == (first["visitor_id"], True)
 
 
-async def test_who_lost_the_key_comes_with_another_token_and_no_conflict(live: Live):
+async def test_who_lost_the_key_comes_with_another_token_and_no_conflict(browser: Browser):
     """What the web SDK does where storage is evicted in part: at home the report alone finds the visitor."""
-    browser = Browser(live)
     first = await browser.days(9)
     browser.key, browser.token = BrowserKey(7), "f" * 32
     lost, again = await browser.visit(browser.body(client_token_is_new=True)), await browser.visit()
@@ -300,9 +293,8 @@ async def test_who_lost_the_key_comes_with_another_token_and_no_conflict(live: L
     assert "token_conflict" not in fired(lost) | fired(again)
 
 
-async def test_a_token_that_stays_at_home_is_no_conflict(live: Live):
+async def test_a_token_that_stays_at_home_is_no_conflict(browser: Browser):
     """What the web SDK does where the key is out of reach for once."""
-    browser = Browser(live)
     first = await browser.days(9)
     key, browser.key = browser.key, None
     signals = browser.signals()
@@ -314,8 +306,7 @@ async def test_a_token_that_stays_at_home_is_no_conflict(live: Live):
     assert (await browser.visit())["proven"] is True
 
 
-async def test_a_clock_that_is_wrong_by_a_day_still_proves(live: Live):
-    browser = Browser(live)
+async def test_a_clock_that_is_wrong_by_a_day_still_proves(live: Live, browser: Browser):
     await browser.visit()
     for hours in (-24, 24):
         late = browser.body(collected_at=live.clock.now_ms + hours * 3_600_000)

@@ -33,9 +33,8 @@ async def seen(
     return answer, {trigger["signal"] for trigger in answer.get("triggers", ())}
 
 
-async def test_a_report_that_new_visitors_repeat_from_elsewhere_fires(live: Live):
+async def test_a_report_that_new_visitors_repeat_from_elsewhere_fires(live: Live, key: str):
     """A cleared storage and another address each time: the third new id, and each one after it."""
-    _, key = live.issue()
     found: list[bool] = []
     for network in range(6):
         answer, signals = await seen(live, key, network, report())
@@ -47,8 +46,7 @@ async def test_a_report_that_new_visitors_repeat_from_elsewhere_fires(live: Live
     assert trigger == {"signal": "repeated_report", "group": "replay", "weight": 15, "confidence": "medium"}
 
 
-async def test_neither_a_week_ago_nor_the_same_network_counts(live: Live):
-    _, key = live.issue()
+async def test_neither_a_week_ago_nor_the_same_network_counts(live: Live, key: str):
     for network in (0, 1):
         await seen(live, key, network, report())
     live.clock.advance(hours=8 * 24)
@@ -58,9 +56,8 @@ async def test_neither_a_week_ago_nor_the_same_network_counts(live: Live):
         assert "repeated_report" not in signals
 
 
-async def test_devices_of_a_common_model_that_come_back_are_no_repeats(live: Live):
+async def test_devices_of_a_common_model_that_come_back_are_no_repeats(live: Live, key: str):
     """Twins: two that live beside each other explain as many new ones."""
-    _, key = live.issue()
     for network in (0, 1):
         await seen(live, key, network, report())
     live.clock.advance(hours=30)
@@ -73,9 +70,8 @@ async def test_devices_of_a_common_model_that_come_back_are_no_repeats(live: Liv
         assert "repeated_report" not in signals
 
 
-async def test_phones_of_one_model_are_not_judged_by_few(live: Live):
+async def test_phones_of_one_model_are_not_judged_by_few(live: Live, key: str):
     """Of phones and Safari, which come in few models, only once 500 devices of the class are known."""
-    _, key = live.issue()
     phone = report(userAgent=IPHONE, platform="iPhone", maxTouchPoints=5, plugins=[])
     for network in range(6):
         _, signals = await seen(live, key, network, phone)

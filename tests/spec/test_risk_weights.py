@@ -71,9 +71,8 @@ async def test_the_defaults_apply_where_nothing_was_saved(live: Live, role: str)
     assert await read(automation, f"/sdk-keys/{key['id']}") == {"scope": "key", "sdk_key_id": key["id"], **top}
 
 
-async def test_a_save_changes_only_the_named_values(live: Live):
+async def test_a_save_changes_only_the_named_values(live: Live, admin: Automation):
     """Decisions 6.3; attributed to no member (interface 5, rule 8)."""
-    admin = Automation(live)
     live.clock.advance(seconds=5)
     answer = await save(admin, suspect_threshold=50, weights={"tor": 1, "automation": 100})
     expected = untouched("web")
@@ -95,9 +94,8 @@ async def test_a_save_changes_only_the_named_values(live: Live):
 
 
 @pytest.mark.slow(0.2)
-async def test_an_empty_save_stores_the_effective_values(live: Live):
+async def test_an_empty_save_stores_the_effective_values(admin: Automation):
     """Decisions 6.2, 6.3: from now on the scope has its own configuration, which its parent no longer changes."""
-    admin = Automation(live)
     key, _ = await admin.issue()
     await save(admin, suspect_threshold=70)
     await save(admin, f"/sdk-keys/{key['id']}")
@@ -107,9 +105,8 @@ async def test_an_empty_save_stores_the_effective_values(live: Live):
 
 
 @pytest.mark.slow(0.2)
-async def test_the_key_takes_precedence_over_the_organization_and_that_over_the_default(live: Live):
+async def test_the_key_takes_precedence_over_the_organization_and_that_over_the_default(live: Live, admin: Automation):
     """Decisions 6.2; what is saved and what is restored scores the very next identification."""
-    admin = Automation(live)
     key, secret = await admin.issue(allowed_origins=[ORIGIN])
     _, sibling = await admin.issue(allowed_origins=[ORIGIN])
     scope = f"/sdk-keys/{key['id']}"
@@ -132,9 +129,8 @@ async def test_the_key_takes_precedence_over_the_organization_and_that_over_the_
     assert await seen() == ("default", False, 40, 40, 40)
 
 
-async def test_restoring_unsaved_weights_changes_nothing(live: Live):
+async def test_restoring_unsaved_weights_changes_nothing(admin: Automation):
     """Decisions 6.3."""
-    admin = Automation(live)
     await save(admin, platform="ios", suspect_threshold=9)
     before = await read(admin)
     for platform in ("web", "android", "web"):
@@ -142,9 +138,8 @@ async def test_restoring_unsaved_weights_changes_nothing(live: Live):
         assert (response.status_code, response.json()) == (200, before)
 
 
-async def test_a_save_based_on_another_revision_is_a_conflict(live: Live):
+async def test_a_save_based_on_another_revision_is_a_conflict(admin: Automation):
     """Decisions 6.3: `409 revision_conflict`; the revision is 0 when nothing is stored, also after a restore."""
-    admin = Automation(live)
     path = f"{WEIGHTS_PATH}/web"
     await save(admin, revision=0, suspect_threshold=31)
     for stale in (0, 2, -1, 10**30):
@@ -156,9 +151,8 @@ async def test_a_save_based_on_another_revision_is_a_conflict(live: Live):
     assert platform_of(await save(admin, revision=0), "web")["suspect_threshold"] == 30
 
 
-async def test_of_concurrent_saves_based_on_one_revision_one_is_stored(live: Live):
+async def test_of_concurrent_saves_based_on_one_revision_one_is_stored(admin: Automation):
     """The one writer decides between them: no change is lost unseen."""
-    admin = Automation(live)
     statuses: dict[int, int] = {}
 
     async def try_save(threshold: int) -> None:
@@ -209,9 +203,8 @@ async def test_an_invalid_change_is_refused_by_name_and_stores_nothing(live: Liv
             assert_invalid(await admin("PUT", f"{scope}{WEIGHTS_PATH}/web", body), field, issue)
 
 
-async def test_every_error_of_a_change_is_named_at_once(live: Live):
+async def test_every_error_of_a_change_is_named_at_once(admin: Automation):
     """Decisions 1.5, before its revision is looked at (decisions 1.8)."""
-    admin = Automation(live)
     body = {"suspect_threshold": 5000, "weights": {"tor": 200, "torr": 1, "hosting": 3}, "revision": 7}
     faults = [
         ("suspect_threshold", "out_of_range", "body"),
@@ -231,9 +224,8 @@ async def test_the_bounds_of_the_ranges_are_inclusive(live: Live, threshold: int
 
 
 @pytest.mark.parametrize("platform", ["windows", "Web", "flutter-ios", "%00", "x" * 600])
-async def test_an_unknown_platform_is_not_found(live: Live, platform: str):
+async def test_an_unknown_platform_is_not_found(live: Live, admin: Automation, platform: str):
     """Decisions 6.3."""
-    admin = Automation(live)
     key, _ = await admin.issue()
     with nothing_stored(live):
         for scope in ("", f"/sdk-keys/{key['id']}"):
@@ -263,9 +255,8 @@ async def test_weights_belong_to_one_organization(live: Live):
     assert [platform_of(await read(one), "web")["suspect_threshold"] for one in (mine, theirs)] == [77, 30]
 
 
-async def test_the_weights_of_a_revoked_key_are_readable_and_cannot_be_changed(live: Live):
+async def test_the_weights_of_a_revoked_key_are_readable_and_cannot_be_changed(admin: Automation):
     """Interface 3: a revoked SDK key refuses every change with `409`."""
-    admin = Automation(live)
     key, _ = await admin.issue()
     scope = f"/sdk-keys/{key['id']}"
     before = await save(admin, scope, suspect_threshold=12)
@@ -277,9 +268,8 @@ async def test_the_weights_of_a_revoked_key_are_readable_and_cannot_be_changed(l
     assert await read(admin, scope) == before
 
 
-async def test_a_signal_added_after_a_save_has_no_weight_until_one_is_set(live: Live):
+async def test_a_signal_added_after_a_save_has_no_weight_until_one_is_set(live: Live, admin: Automation):
     """Decisions 6.2."""
-    admin = Automation(live)
     known = {name: weight for name, weight in default_weights("web").items() if name != "tor"}
     older = StoredWeights(
         revision=4, threshold=33, weights=known, vpn_mode="method", residential_proxy_mode="method", updated_at_ms=5
@@ -322,11 +312,10 @@ async def test_the_signals_are_the_catalog(live: Live, role: str):
     assert set(modes.values()) == {"method", "confidence"}
 
 
-async def test_the_signals_of_a_platform_equal_those_in_its_weights(live: Live):
+async def test_the_signals_of_a_platform_equal_those_in_its_weights(admin: Automation):
     """Decisions 6.3: the list and the weights tell the same of every platform."""
-    automation = Automation(live)
-    signals = (await automation("GET", "/risk-signals")).json()["signals"]
-    answer = await read(automation)
+    signals = (await admin("GET", "/risk-signals")).json()["signals"]
+    answer = await read(admin)
     for platform in PLATFORMS:
         entry = platform_of(answer, platform)
         told = {
@@ -335,9 +324,8 @@ async def test_the_signals_of_a_platform_equal_those_in_its_weights(live: Live):
         assert (entry["defaults"], entry["signals"]) == (told, list(told))
 
 
-async def test_the_routes_of_weights_accept_only_their_methods_and_parameters(live: Live):
+async def test_the_routes_of_weights_accept_only_their_methods_and_parameters(admin: Automation):
     """Decisions 1.6, 1.7."""
-    admin = Automation(live)
     for path in (f"{WEIGHTS_PATH}?platform=web", "/risk-signals?platform=web"):
         assert_invalid(await admin("GET", path), "platform", "unknown_field", "query")
     response = await admin("PATCH", f"{WEIGHTS_PATH}/web", {})

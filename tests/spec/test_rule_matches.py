@@ -258,11 +258,10 @@ PATIENCE_S = 60
 
 
 @pytest.mark.slow(4)
-async def test_among_20_000_events_a_page_of_a_rule_is_bounded_work_and_the_pages_are_all(live: Live):
+async def test_among_20_000_events_a_page_of_a_rule_is_bounded_work_and_the_pages_are_all(live: Live, server_key: str):
     """Decisions 13.1, 7.1: where all are in the tail, and in segments; no more than 20,000 keys are looked at, and no
     more than 250 between two turns.
     """
-    secret = secret_key(live)
     live.client.timeout = PATIENCE_S
     live.clock.now_ms += MANY
     made = fill(live.found.store, live.organization.number)
@@ -270,12 +269,12 @@ async def test_among_20_000_events_a_page_of_a_rule_is_bounded_work_and_the_page
         if is_indexed:
             index(live.found.store, live.organization.number)
         for query in ({"rule": "rul_" + "2" * 20}, {"rule": "rul_" + "3" * 20, "shadow": "true"}):
-            pages = await follow(live, secret, limit=10, **query)
+            pages = await follow(live, server_key, limit=10, **query)
             assert [row for page in pages for row in page] == made[::-1], query
             assert len(pages) <= (1 if is_indexed else 2)
         common = {"rule": "rul_" + "1" * 20, "shadow": "true"}
-        assert len(await listed(live, secret, limit=200, **common)) == 200
-        assert await listed(live, secret, rule=UNKNOWN) == []
+        assert len(await listed(live, server_key, limit=200, **common)) == 200
+        assert await listed(live, server_key, rule=UNKNOWN) == []
     file = await Console(live).get("/events/export", environment="development", format="jsonl", **common)
     assert file.text.count("\n") == MANY
 

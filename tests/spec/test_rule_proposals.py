@@ -149,8 +149,7 @@ async def test_a_proposal_can_be_saved_as_it_is_read(live: Live):
         assert saved.json()["rules"][0]["id"] == blocked["id"]
 
 
-async def test_a_proposal_is_refused_as_a_save_is_and_beyond_twenty(live: Live):
-    admin = Automation(live)
+async def test_a_proposal_is_refused_as_a_save_is_and_beyond_twenty(live: Live, admin: Automation):
     faults: list[tuple[dict[str, Any], str, str]] = [
         ({"revision": 0, "rules": [ACTIVE | {"condition": "nothing >"}]}, "rules[0].condition", "invalid_condition"),
         ({"revision": 0, "rules": [ACTIVE | {"id": "rul_" + "0" * 20}]}, "rules[0].id", "invalid_value"),

@@ -517,8 +517,7 @@ async def test_with_any_other_key_the_field_is_ignored(shop: Shop):
         ({"score": 5}, "signals.test.score", "unknown_field"),
     ],
 )
-async def test_a_test_verdict_of_another_shape_is_refused(live: Live, asked: Any, field: str, issue: str):
-    _, key = live.issue()
+async def test_a_test_verdict_of_another_shape_is_refused(live: Live, key: str, asked: Any, field: str, issue: str):
     before = live.contents()
     refused = await visit(live, key, report() | {"test": asked})
     assert_error(refused, 422, "validation_error", (field, issue, "body"))

@@ -176,10 +176,9 @@ async def test_a_view_stays_when_a_word_of_it_that_is_no_id_equals_an_erased_acc
     assert await names(ada) == sorted(name for name, _ in STAY)
 
 
-async def test_views_are_deleted_with_the_visitor_or_account_that_they_name(live: Live):
+async def test_views_are_deleted_with_the_visitor_or_account_that_they_name(live: Live, key: str):
     ada, admin = await came_in(live, "analyst"), Automation(live)
-    _, public = live.issue()
-    seen = (await visit(live, public, account_id="user-1")).json()
+    seen = (await visit(live, key, account_id="user-1")).json()
     visitor = seen["visitor_id"]
     gone: list[tuple[str, dict[str, str]]] = [
         ("a", {"account_id": "user-1"}),

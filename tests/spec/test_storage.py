@@ -130,11 +130,10 @@ async def test_an_organization_that_is_alone_may_hold_all_of_the_store(tmp_path:
         assert (await visit(live, key)).status_code == 200
 
 
-async def test_the_holding_of_an_organization_shrinks_with_expired_rows(live: Live):
+async def test_the_holding_of_an_organization_shrinks_with_expired_rows(live: Live, public: str):
     """Decisions 4: counted in the transaction that deletes; `svc check` compares it with the rows."""
-    _, key = live.issue(environment="production")
     for device in range(3):
-        await live.identify(key, report(device), headers=BROWSER)
+        await live.identify(public, report(device), headers=BROWSER)
     number = live.organization.number
     with live.found.store.read() as snapshot:
         held = holding(snapshot, number)
@@ -147,7 +146,7 @@ async def test_the_holding_of_an_organization_shrinks_with_expired_rows(live: Li
 
 
 @pytest.mark.slow
-async def test_documents_are_dropped_in_steps_and_the_events_stay(live: Live):
+async def test_documents_are_dropped_in_steps_and_the_events_stay(live: Live, admin: Automation):
     """Decisions 10: while the service runs; what arrives later is kept."""
     _, key = live.issue(environment="production")
     made = [
@@ -167,7 +166,6 @@ async def test_documents_are_dropped_in_steps_and_the_events_stay(live: Live):
     shown = await detail(live, made[0]["request_id"], "production")
     assert (shown["has_document"], shown["document"]) == (False, None)
     assert (await detail(live, later["request_id"], "production"))["has_document"]
-    admin = Automation(live)
     for answer in made:
         assert (await admin("DELETE", f"/visitors/{answer['visitor_id']}")).status_code == 204
         live.clock.advance(seconds=1)

@@ -107,16 +107,15 @@ async def test_without_a_valid_traceparent_nothing_is_logged_stored_or_sent(tmp_
 
 
 @pytest.mark.only_on("lmdb", "its rows are made corrupt by hand")
-async def test_each_log_line_of_a_request_names_its_trace(live: Live):
+async def test_each_log_line_of_a_request_names_its_trace(live: Live, server_key: str):
     """Also what goes wrong in it; the next request on the same connection names nothing."""
-    _, secret = live.issue("secret")
-    request_id = (await live.identify(secret, origin=None)).json()["request_id"]
+    request_id = (await live.identify(server_key, origin=None)).json()["request_id"]
     lines: list[Any]
     with structlog.testing.capture_logs(processors=[merge_contextvars]) as lines:
         with live.corrupted(EVENTS):
             path = f"/api/v1/events/{request_id}"
-            failed = await live.client.get(path, headers={"x-api-key": secret, **SENT})
-        await live.client.get(path, headers={"x-api-key": secret})
+            failed = await live.client.get(path, headers={"x-api-key": server_key, **SENT})
+        await live.client.get(path, headers={"x-api-key": server_key})
     assert failed.status_code == 500
     own, others = lines[:-1], lines[-1:]
     assert len(own) >= 2, "what could not be read, and the request"
@@ -125,9 +124,8 @@ async def test_each_log_line_of_a_request_names_its_trace(live: Live):
     assert not expected.keys() & others[0].keys()
 
 
-async def test_pages_may_send_the_headers(live: Live):
-    _, public = live.issue()
+async def test_pages_may_send_the_headers(live: Live, key: str):
     asked = {"access-control-request-headers": "traceparent, tracestate", "origin": ORIGIN}
     preflight = await live.client.options("/api/v1/identify", headers=asked)
     assert {"traceparent", "tracestate"} <= set(preflight.headers["access-control-allow-headers"].split(", "))
-    assert (await live.identify(public, headers=SENT)).status_code == 200
+    assert (await live.identify(key, headers=SENT)).status_code == 200

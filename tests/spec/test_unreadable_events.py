@@ -194,9 +194,8 @@ async def test_a_damaged_row_of_the_index_hides_no_event_and_is_written_again(li
     assert (await svc(live, "store", "rebuild-indexes")).status == 0, "the corrupt event has no values in the index"
 
 
-async def test_files_have_a_row_for_an_event_that_cannot_be_read(live: Live):
+async def test_files_have_a_row_for_an_event_that_cannot_be_read(live: Live, console: Console):
     made = await visits(live, 3)
-    console = Console(live)
     with corrupt(live, EVENTS, made[1]):
         lines = (await console.get("/events/export", format="jsonl", environment="development")).text.splitlines()
         table = (await console.get("/events/export", format="csv", environment="development")).text

@@ -334,11 +334,10 @@ async def test_an_unknown_path_of_the_api_is_its_error_to_browsers_too(live: Liv
         assert_error(await live.client.request(method, path, headers=BROWSED), 404, "not_found")
 
 
-async def test_a_resource_that_is_not_there_stays_an_error_of_the_api(live: Live):
+async def test_a_resource_that_is_not_there_stays_an_error_of_the_api(live: Live, server_key: str):
     """A page is for what has no route; an event that does not exist is the answer of one."""
-    _, secret = live.issue("secret")
     path = "/api/v1/events/019b76da-a800-7000-8000-000000000000"
-    for headers, status, code in ((BROWSED, 401, "unauthorized"), ({"x-api-key": secret}, 404, "event_not_found")):
+    for headers, status, code in ((BROWSED, 401, "unauthorized"), ({"x-api-key": server_key}, 404, "event_not_found")):
         assert_error(await live.client.get(path, headers=headers), status, code)
 
 

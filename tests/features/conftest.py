@@ -6,6 +6,7 @@ from tests.spec.conftest import (
     live,
     pytest_collection_modifyitems,
     pytest_generate_tests,
+    served,
 )
 
-__all__ = ["databases", "engine", "live", "pytest_collection_modifyitems", "pytest_generate_tests"]
+__all__ = ["databases", "engine", "live", "pytest_collection_modifyitems", "pytest_generate_tests", "served"]

@@ -15,6 +15,7 @@ import sys
 import zlib
 from collections.abc import AsyncGenerator, Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import structlog
@@ -32,6 +33,7 @@ from tests.support.every_engine import ENGINES
 from tests.support.live import Live, live_service
 from tests.support.postgresql import MISSING, programs
 from tests.support.serving_postgresql import directories_in_use, give_back_databases
+from tests.support.worlds import HeldThreads
 
 ONE_IN = 6
 """Of the tests that run on LMDB as well, this share runs on PostgreSQL at a commit."""
@@ -102,8 +104,22 @@ def databases(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.fixture
-async def live(tmp_path: Path, engine: str) -> AsyncGenerator[Live, None]:
-    async with live_service(tmp_path) as running:
+def threads() -> HeldThreads:
+    """On which the service of `live` commits, for a test that takes both."""
+    return HeldThreads()
+
+
+@pytest.fixture
+def served(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """With what the service of `live` or `hooks` runs: `@pytest.mark.served(region="eu")`; as `live_service`."""
+    marker = request.node.get_closest_marker("served")
+    given = {} if marker is None else marker.kwargs
+    return given | ({"run_sync": request.getfixturevalue("threads")} if "threads" in request.fixturenames else {})
+
+
+@pytest.fixture
+async def live(tmp_path: Path, engine: str, served: dict[str, Any]) -> AsyncGenerator[Live, None]:
+    async with live_service(tmp_path, **served) as running:
         yield running
 
 
@@ -150,8 +166,8 @@ def browser(live: Live) -> Browser:
 
 
 @pytest.fixture
-async def hooks(tmp_path: Path) -> AsyncGenerator[Subscriber, None]:
-    async with subscribing(tmp_path) as subscriber:
+async def hooks(tmp_path: Path, engine: str, served: dict[str, Any]) -> AsyncGenerator[Subscriber, None]:
+    async with subscribing(tmp_path, **served) as subscriber:
         yield subscriber
 
 

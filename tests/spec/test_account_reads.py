@@ -27,7 +27,7 @@ from svc.kernel.work import slices
 from svc.world import World
 from tests.spec.commands import run_beside
 from tests.spec.responses import DRIVEN, IDENTIFY, PROGRAM, TOO_LITTLE, act, assert_error, assert_invalid, visit
-from tests.spec.subscriber import subscribing
+from tests.spec.subscriber import Subscriber
 from tests.support.live import Live, live_service, report, succeeded
 from tests.support.mmdb_writer import Tree
 
@@ -553,26 +553,25 @@ async def test_an_unknown_account_is_not_erased_and_only_an_admin_erases(live: L
         assert after[name] == before[name]
 
 
-async def test_the_webhooks_of_an_erased_account_do_not_name_it(tmp_path: Path):
-    async with subscribing(tmp_path) as hooks:
-        live = hooks.live
-        await hooks.create(environment="live", events=["identification.completed"])
-        public, secret = live.issue(environment="production")[1], live.issue("secret", "production")[1]
-        _, admin = live.issue("management")
-        erased, moved = await act(live, public, "user-1"), await act(live, public, "user-2")
-        path = f"/api/v1/events/{moved['request_id']}"
-        patched = await live.client.patch(path, json={"account_id": "user-3"}, headers={"x-api-key": secret})
-        assert patched.status_code == 200
-        assert (await erase(live, admin, "user-1")).status_code == 204
-        bodies = {
-            body["data"]["request_id"]: body["data"]
-            for body in (json.loads(event.body) for _, event in live.contents()[WEBHOOK_EVENTS.name])
-        }
-        assert set(bodies) == {erased["request_id"], moved["request_id"]}
-        for data in bodies.values():
-            assert {"account_id", "account_verified"} & set(data) == set()
-            assert set(data["velocity"]) == {"visitor", "address"}
-            assert data["visitor_id"] == erased["visitor_id"]
+async def test_the_webhooks_of_an_erased_account_do_not_name_it(hooks: Subscriber):
+    live = hooks.live
+    await hooks.create(environment="live", events=["identification.completed"])
+    public, secret = live.issue(environment="production")[1], live.issue("secret", "production")[1]
+    _, admin = live.issue("management")
+    erased, moved = await act(live, public, "user-1"), await act(live, public, "user-2")
+    path = f"/api/v1/events/{moved['request_id']}"
+    patched = await live.client.patch(path, json={"account_id": "user-3"}, headers={"x-api-key": secret})
+    assert patched.status_code == 200
+    assert (await erase(live, admin, "user-1")).status_code == 204
+    bodies = {
+        body["data"]["request_id"]: body["data"]
+        for body in (json.loads(event.body) for _, event in live.contents()[WEBHOOK_EVENTS.name])
+    }
+    assert set(bodies) == {erased["request_id"], moved["request_id"]}
+    for data in bodies.values():
+        assert {"account_id", "account_verified"} & set(data) == set()
+        assert set(data["velocity"]) == {"visitor", "address"}
+        assert data["visitor_id"] == erased["visitor_id"]
 
 
 @pytest.mark.slow

@@ -139,20 +139,19 @@ async def test_a_challenge_is_requested_only_by_post(live: Live):
     assert response.headers["allow"] == "OPTIONS, POST"
 
 
-@pytest.mark.usefixtures("engine")
+@pytest.mark.served(map_bytes=512 << 10)
 @pytest.mark.slow(0.2)
-async def test_a_full_store_gives_no_challenge(tmp_path: Path):
-    async with live_service(tmp_path, map_bytes=512 << 10) as live:
-        key = android_key(live)
-        for size in (64 << 10, 4 << 10):
-            with pytest.raises(StoreFullError):
-                fill(live, size)
-        given = 0
-        while (response := await ask(live, key)).status_code == 200:
-            given += 1
-        assert_error(response, 503, "service_unavailable")
-        with live.found.store.read() as snapshot:
-            assert snapshot.count(CHALLENGES) == given
+async def test_a_full_store_gives_no_challenge(live: Live):
+    key = android_key(live)
+    for size in (64 << 10, 4 << 10):
+        with pytest.raises(StoreFullError):
+            fill(live, size)
+    given = 0
+    while (response := await ask(live, key)).status_code == 200:
+        given += 1
+    assert_error(response, 503, "service_unavailable")
+    with live.found.store.read() as snapshot:
+        assert snapshot.count(CHALLENGES) == given
 
 
 def fill(live: Live, size: int) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -27,7 +26,7 @@ from svc.kernel.work.clock import ClockWatch
 from svc.world import LONGEST_LEAD_MS
 from tests.spec.responses import visit
 from tests.spec.test_management_keys import SDK, Automation
-from tests.support.live import Live, live_service
+from tests.support.live import Live
 from tests.support.worlds import EPOCH_MS
 
 FIRST_DAY = EPOCH_MS // DAY_MS
@@ -224,76 +223,67 @@ async def test_what_a_clock_ahead_has_stored_is_in_no_window_once_the_clock_is_r
         assert "account_testing" not in signals
 
 
-@pytest.mark.usefixtures("engine")
+@pytest.mark.served(nonproduction_per_day=3, keys_per_day=2)
 @pytest.mark.slow(0.2)
-async def test_after_a_clock_that_was_a_year_ahead_a_quota_of_a_day_is_for_a_day(tmp_path: Path):
+async def test_after_a_clock_that_was_a_year_ahead_a_quota_of_a_day_is_for_a_day(live: Live, key: str):
     """17.2: identifications outside production, archived reports and issued keys; the bill stays exact."""
-    async with live_service(tmp_path, nonproduction_per_day=3, keys_per_day=2) as live:
-        _, development = live.issue(environment="development")
-        automation = Automation(live)
+    automation = Automation(live)
 
-        async def of_a_day() -> list[int]:
-            body = {"name": "shop", "environment": "staging"}
-            visits = [(await visit(live, development)).status_code for _ in range(4)]
-            issued = await automation("POST", SDK, body)
-            revoked = f"{SDK}/{issued.json()['key']['id']}/revoke" if issued.status_code == 201 else SDK
-            await automation("POST", revoked)
-            return [*visits, issued.status_code]
+    async def of_a_day() -> list[int]:
+        body = {"name": "shop", "environment": "staging"}
+        visits = [(await visit(live, key)).status_code for _ in range(4)]
+        issued = await automation("POST", SDK, body)
+        revoked = f"{SDK}/{issued.json()['key']['id']}/revoke" if issued.status_code == 201 else SDK
+        await automation("POST", revoked)
+        return [*visits, issued.status_code]
 
-        a_day = [200, 200, 200, 429, 201]
-        live.clock.now_ms = EPOCH_MS + 365 * DAY_MS
-        automation = Automation(live)
-        assert await of_a_day() == a_day
-        for day in range(1, 4):
-            await set_back(live, EPOCH_MS + day * DAY_MS)
-            assert await of_a_day() == a_day, day
-        live.clock.now_ms -= 30_000
-        assert (await visit(live, development)).status_code == 429, "a clock that is a little behind gets no new day"
+    a_day = [200, 200, 200, 429, 201]
+    live.clock.now_ms = EPOCH_MS + 365 * DAY_MS
+    automation = Automation(live)
+    assert await of_a_day() == a_day
+    for day in range(1, 4):
+        await set_back(live, EPOCH_MS + day * DAY_MS)
+        assert await of_a_day() == a_day, day
+    live.clock.now_ms -= 30_000
+    assert (await visit(live, key)).status_code == 429, "a clock that is a little behind gets no new day"
 
 
-@pytest.mark.usefixtures("engine")
-async def test_a_request_with_a_date_of_last_week_gives_no_quota_back(tmp_path: Path):
+@pytest.mark.served(nonproduction_per_day=2)
+async def test_a_request_with_a_date_of_last_week_gives_no_quota_back(live: Live, key: str):
     """17.2: two nodes, one of which has a clock that is far behind."""
-    async with live_service(tmp_path, nonproduction_per_day=2) as live:
-        _, development = live.issue(environment="development")
-        statuses: list[int] = []
-        for day in (7, 0, 7, 0, 7, 0, 7):
-            await set_back(live, EPOCH_MS + day * DAY_MS)
-            statuses.append((await visit(live, development)).status_code)
-        assert statuses == [200, 200, 200, 200, 429, 200, 429]
+    statuses: list[int] = []
+    for day in (7, 0, 7, 0, 7, 0, 7):
+        await set_back(live, EPOCH_MS + day * DAY_MS)
+        statuses.append((await visit(live, key)).status_code)
+    assert statuses == [200, 200, 200, 200, 429, 200, 429]
 
 
-@pytest.mark.usefixtures("engine")
-async def test_after_a_clock_that_was_a_year_ahead_reports_are_archived(tmp_path: Path):
+@pytest.mark.served(archive_gib_per_day=3e-7)
+async def test_after_a_clock_that_was_a_year_ahead_reports_are_archived(live: Live, public: str):
     """17.2: the budget of archived reports of a day is not used up for a year."""
-    async with live_service(tmp_path, archive_gib_per_day=3e-7) as live:  # one report, not two
-        _, production = live.issue(environment="production")
 
-        async def archived() -> list[bool]:
-            await visit(live, production)
-            await visit(live, production)
-            return [event.has_document for _, event in live.events()[-2:]]
+    async def archived() -> list[bool]:
+        await visit(live, public)
+        await visit(live, public)
+        return [event.has_document for _, event in live.events()[-2:]]
 
-        assert await archived() == [True, False]
-        live.clock.now_ms = EPOCH_MS + 365 * DAY_MS
-        await archived()
-        await set_back(live, EPOCH_MS + DAY_MS)
-        await visit(live, production)
-        assert sum(event.has_document for _, event in live.events()) == 3
+    assert await archived() == [True, False]
+    live.clock.now_ms = EPOCH_MS + 365 * DAY_MS
+    await archived()
+    await set_back(live, EPOCH_MS + DAY_MS)
+    await visit(live, public)
+    assert sum(event.has_document for _, event in live.events()) == 3
 
 
-@pytest.mark.usefixtures("engine")
-async def test_closing_a_day_late_keeps_what_today_has_used_up(tmp_path: Path):
+@pytest.mark.served(nonproduction_per_day=2)
+async def test_closing_a_day_late_keeps_what_today_has_used_up(live: Live, key: str, public: str):
     """17.2: the settler closes a day of last week while today counts."""
-    async with live_service(tmp_path, nonproduction_per_day=2) as live:
-        _, production = live.issue(environment="production")
-        _, development = live.issue(environment="development")
-        await visit(live, production)
-        live.clock.advance(hours=7 * 24)
-        assert [(await visit(live, development)).status_code for _ in range(3)] == [200, 200, 429]
-        await settle(live)
-        assert counted(live)[1] == {FIRST_DAY: PRICE}
-        assert (await visit(live, development)).status_code == 429
+    await visit(live, public)
+    live.clock.advance(hours=7 * 24)
+    assert [(await visit(live, key)).status_code for _ in range(3)] == [200, 200, 429]
+    await settle(live)
+    assert counted(live)[1] == {FIRST_DAY: PRICE}
+    assert (await visit(live, key)).status_code == 429
 
 
 async def test_keys_that_a_clock_ahead_took_for_expired_count_again(live: Live):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from svc.features.erasure import organizations as removal
 from tests.spec.console import Console
 from tests.spec.responses import DRIVEN, assert_error, visit
-from tests.spec.subscriber import COMPLETED, subscribing
+from tests.spec.subscriber import COMPLETED, Subscriber
 from tests.support.live import ORIGIN, Live, report
 from tests.support.receivers import DOWN
 from tests.support.serving_postgresql import at_rest
@@ -69,34 +68,32 @@ async def test_the_oldest_readable_event_has_none_before_it(live: Live):
     assert_error(await console.get(f"/events/{old}"), 404, "event_not_found")
 
 
-@pytest.mark.usefixtures("engine")
-async def test_its_webhook_attempts_are_listed_newest_first(tmp_path: Path):
+async def test_its_webhook_attempts_are_listed_newest_first(hooks: Subscriber):
     """Of both event types, every endpoint and every attempt; of no other event."""
-    async with subscribing(tmp_path) as hooks:
-        console = Console(hooks.live)
-        await hooks.create(events=[COMPLETED, "visitor.suspect"])
-        removed, _ = await hooks.create()
-        other = await identified(hooks.live, hooks.production)
-        await at_rest()
-        hooks.receivers.respond_with(DOWN)
-        request_id = await identified(hooks.live, hooks.production, report(2, **DRIVEN))
-        await at_rest()
-        assert len((await console.seen(f"/events/{request_id}"))["deliveries"]) == 3
-        posts = [*hooks.receivers.take(), *await hooks.wait(seconds=10)]
-        assert (await hooks("DELETE", f"/webhooks/{removed}")).status_code == 204
-        deliveries = (await console.seen(f"/events/{request_id}"))["deliveries"]
-        listed = await hooks.deliveries()
-        about = {post.event["id"] for post in posts if post.event["data"]["request_id"] == request_id}
-        assert deliveries == [row for row in listed if row["event_id"] in about]
-        assert {(row["event"], row["attempt"]) for row in deliveries} == {
-            (COMPLETED, 1),
-            (COMPLETED, 2),
-            ("visitor.suspect", 1),
-            ("visitor.suspect", 2),
-        }
-        assert len(deliveries) == 6
-        assert [row["id"] for row in deliveries] == sorted((row["id"] for row in deliveries), reverse=True)
-        assert len((await console.seen(f"/events/{other}"))["deliveries"]) == 2
+    console = Console(hooks.live)
+    await hooks.create(events=[COMPLETED, "visitor.suspect"])
+    removed, _ = await hooks.create()
+    other = await identified(hooks.live, hooks.production)
+    await at_rest()
+    hooks.receivers.respond_with(DOWN)
+    request_id = await identified(hooks.live, hooks.production, report(2, **DRIVEN))
+    await at_rest()
+    assert len((await console.seen(f"/events/{request_id}"))["deliveries"]) == 3
+    posts = [*hooks.receivers.take(), *await hooks.wait(seconds=10)]
+    assert (await hooks("DELETE", f"/webhooks/{removed}")).status_code == 204
+    deliveries = (await console.seen(f"/events/{request_id}"))["deliveries"]
+    listed = await hooks.deliveries()
+    about = {post.event["id"] for post in posts if post.event["data"]["request_id"] == request_id}
+    assert deliveries == [row for row in listed if row["event_id"] in about]
+    assert {(row["event"], row["attempt"]) for row in deliveries} == {
+        (COMPLETED, 1),
+        (COMPLETED, 2),
+        ("visitor.suspect", 1),
+        ("visitor.suspect", 2),
+    }
+    assert len(deliveries) == 6
+    assert [row["id"] for row in deliveries] == sorted((row["id"] for row in deliveries), reverse=True)
+    assert len((await console.seen(f"/events/{other}"))["deliveries"]) == 2
 
 
 async def test_an_event_without_a_document_is_shown_without_it(live: Live):

@@ -392,11 +392,10 @@ async def test_sign_in_over_plain_http_works_only_on_the_local_machine(live: Liv
     assert browser.cookie is None
 
 
-@pytest.mark.usefixtures("engine")
-async def test_only_a_trusted_proxy_can_report_that_a_browser_used_https(tmp_path: Path):
-    async with live_service(tmp_path, trusted_proxies=("203.0.113.1/32",)) as live:
-        response = await Browser(live, https=True).sign_in(token=link(live))
-        assert_error(response, 403, "secure_connection_required")
+@pytest.mark.served(trusted_proxies=("203.0.113.1/32",))
+async def test_only_a_trusted_proxy_can_report_that_a_browser_used_https(live: Live):
+    response = await Browser(live, https=True).sign_in(token=link(live))
+    assert_error(response, 403, "secure_connection_required")
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]", "LOCALHOST"])

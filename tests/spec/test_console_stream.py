@@ -249,19 +249,17 @@ async def test_a_viewer_that_disconnects_is_removed_and_its_request_counted_and_
     assert {one.status for one in statistics.requests if one.operation_id == "streamEvents"} == {"200"}
 
 
-@pytest.mark.usefixtures("engine")
+@pytest.mark.served(metrics=True)
 @pytest.mark.slow
-async def test_open_streams_and_sent_events_are_counted(tmp_path: Path):
-    async with live_service(tmp_path, metrics=True) as live:
-        _, key = live.issue(environment="production")
-        async with watching(live, await signed_in(live)) as watched:
-            await visit(live, key)
-            await watched.events(1)
-            found = await scrape(live)
-            assert (found("svc_streams_open"), found("svc_http_requests_in_flight")) == (1, 1)
-            assert (found("svc_stream_events_sent_total"), found("svc_stream_events_missed_total")) == (1, 0)
-        await closed(live)
-        assert (await scrape(live))("svc_streams_open") == 0
+async def test_open_streams_and_sent_events_are_counted(live: Live, public: str):
+    async with watching(live, await signed_in(live)) as watched:
+        await visit(live, public)
+        await watched.events(1)
+        found = await scrape(live)
+        assert (found("svc_streams_open"), found("svc_http_requests_in_flight")) == (1, 1)
+        assert (found("svc_stream_events_sent_total"), found("svc_stream_events_missed_total")) == (1, 0)
+    await closed(live)
+    assert (await scrape(live))("svc_streams_open") == 0
 
 
 @pytest.mark.usefixtures("engine")

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import AsyncGenerator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,7 +25,7 @@ from tests.spec.responses import (
     post,
     visit,
 )
-from tests.support.live import ORIGIN, Live, live_service, report
+from tests.support.live import ORIGIN, Live, report
 
 pytestmark = pytest.mark.any_store
 
@@ -372,17 +371,15 @@ async def test_a_wrong_method_returns_405_with_the_allowed_ones(live: Live):
             assert "GET" in response.headers["allow"].split(", ")
 
 
-@pytest.mark.usefixtures("engine")
-async def test_an_incomplete_body_gets_a_408_with_cors_headers(tmp_path: Path):
+@pytest.mark.served(request_timeout_s=0.05)
+async def test_an_incomplete_body_gets_a_408_with_cors_headers(live: Live, key: str):
     """Decisions 1.7: `408 request_timeout`, with the CORS headers of the client API (3.11)."""
-    async with live_service(tmp_path, request_timeout_s=0.05) as live:
-        _, secret = live.issue()
-        head = f"POST {IDENTIFY} HTTP/1.1\r\nhost: x\r\norigin: {ORIGIN}\r\nx-api-key: {secret}\r\n"
-        more = "content-type: application/json\r\ncontent-length: 100\r\n\r\n{"
-        with nothing_stored(live):
-            response = await live.raw((head + more).encode())
-            assert_error(response, 408, "request_timeout")
-            assert response.headers["access-control-allow-origin"] == ORIGIN
+    head = f"POST {IDENTIFY} HTTP/1.1\r\nhost: x\r\norigin: {ORIGIN}\r\nx-api-key: {key}\r\n"
+    more = "content-type: application/json\r\ncontent-length: 100\r\n\r\n{"
+    with nothing_stored(live):
+        response = await live.raw((head + more).encode())
+        assert_error(response, 408, "request_timeout")
+        assert response.headers["access-control-allow-origin"] == ORIGIN
 
 
 async def test_invalid_http_gets_the_error_body_too(live: Live):

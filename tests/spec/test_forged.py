@@ -227,32 +227,30 @@ async def test_a_handshake_is_shown_and_accepted_only_from_trusted_proxies(tmp_p
 
 
 @pytest.mark.slow(3)
-@pytest.mark.usefixtures("engine")
-async def test_a_handshake_that_no_visitor_of_the_class_makes_fires_once_enough_are_known(tmp_path: Path):
+@pytest.mark.served(connection_tls_header="x-ja4")
+async def test_a_handshake_that_no_visitor_of_the_class_makes_fires_once_enough_are_known(live: Live, key: str):
     """Learned from visitors who came back with their token, once a day each; never judged by few."""
-    async with live_service(tmp_path, connection_tls_header="x-ja4") as live:
-        _, key = live.issue()
 
-        async def comes(device: int, handshake: str, *, is_new: bool = False) -> Any:
-            token = {"client_token": f"token of the device {device:04}", "client_token_is_new": is_new}
-            headers = {"x-ja4": handshake, "x-forwarded-for": f"81.{device // 200}.{device % 200}.9"}
-            return (await visit(live, key, report(device) | token, headers=headers)).json()
+    async def comes(device: int, handshake: str, *, is_new: bool = False) -> Any:
+        token = {"client_token": f"token of the device {device:04}", "client_token_is_new": is_new}
+        headers = {"x-ja4": handshake, "x-forwarded-for": f"81.{device // 200}.{device % 200}.9"}
+        return (await visit(live, key, report(device) | token, headers=headers)).json()
 
-        async def seen(device: int, handshake: str, *, is_new: bool = False) -> tuple[str, ...]:
-            return await evidence(live, await comes(device, handshake, is_new=is_new))
+    async def seen(device: int, handshake: str, *, is_new: bool = False) -> tuple[str, ...]:
+        return await evidence(live, await comes(device, handshake, is_new=is_new))
 
-        assert await seen(1, "of a program", is_new=True) == ()
-        devices = 90
-        for device in range(2, devices):
-            await comes(device, "of the browser", is_new=True)
-        for day in range(-(-ENOUGH // (devices - 2))):
-            assert await seen(devices + 2 + day, "of a program", is_new=True) == ()
-            live.clock.advance(hours=24)
-            for device in range(3, devices):
-                await comes(device, "of the browser")
-            assert await seen(2, "of the browser") == ()
-        assert await seen(devices, "of a program", is_new=True) == ("unusual_handshake",)
-        assert await seen(devices + 1, "of the browser", is_new=True) == ()
+    assert await seen(1, "of a program", is_new=True) == ()
+    devices = 90
+    for device in range(2, devices):
+        await comes(device, "of the browser", is_new=True)
+    for day in range(-(-ENOUGH // (devices - 2))):
+        assert await seen(devices + 2 + day, "of a program", is_new=True) == ()
+        live.clock.advance(hours=24)
+        for device in range(3, devices):
+            await comes(device, "of the browser")
+        assert await seen(2, "of the browser") == ()
+    assert await seen(devices, "of a program", is_new=True) == ("unusual_handshake",)
+    assert await seen(devices + 1, "of the browser", is_new=True) == ()
 
 
 PAGE_WITHOUT_HINTS = SCRIPTED

@@ -309,18 +309,16 @@ async def test_a_public_key_is_not_a_proxy_key(live: Live, key: str):
         assert_error(response, 401, "unauthorized")
 
 
-@pytest.mark.usefixtures("engine")
-async def test_the_address_is_that_of_the_peer_unless_the_peer_is_trusted(tmp_path: Path):
+@pytest.mark.served(trusted_proxies=())
+async def test_the_address_is_that_of_the_peer_unless_the_peer_is_trusted(live: Live, key: str):
     """Decisions 2.10: `trusted_proxies` is empty by default, and then nobody is believed."""
-    async with live_service(tmp_path, trusted_proxies=()) as live:
-        _, secret = live.issue()
-        answer = (await visit(live, secret)).json()
-        assert (answer["state"], answer["reason"]) == ("unavailable", "private_address")
-        ((_, event),) = live.events()
-        assert event.ip_address == "127.0.0.1"
+    answer = (await visit(live, key)).json()
+    assert (answer["state"], answer["reason"]) == ("unavailable", "private_address")
+    ((_, event),) = live.events()
+    assert event.ip_address == "127.0.0.1"
 
 
-@pytest.mark.usefixtures("engine")
+@pytest.mark.served(trusted_proxies=("127.0.0.1/32", "10.0.0.0/8"))
 @pytest.mark.parametrize(
     ("forwarded_for", "address"),
     [
@@ -336,13 +334,12 @@ async def test_the_address_is_that_of_the_peer_unless_the_peer_is_trusted(tmp_pa
         ("81.2.69.160, ::ffff:10.0.0.7", "81.2.69.160"),
     ],
 )
-async def test_the_rightmost_untrusted_address_is_that_of_the_visitor(tmp_path: Path, forwarded_for: str, address: str):
+async def test_the_rightmost_untrusted_address_is_that_of_the_visitor(live: Live, forwarded_for: str, address: str):
     """Decisions 2.10: "never the left-most", which anybody can write."""
-    async with live_service(tmp_path, trusted_proxies=("127.0.0.1/32", "10.0.0.0/8")) as live:
-        _, secret = live.issue()
-        await visit(live, secret, headers={"x-forwarded-for": forwarded_for})
-        ((_, event),) = live.events()
-        assert event.ip_address == address
+    _, secret = live.issue()
+    await visit(live, secret, headers={"x-forwarded-for": forwarded_for})
+    ((_, event),) = live.events()
+    assert event.ip_address == address
 
 
 async def test_several_forwarding_headers_are_one_list(live: Live, key: str):

@@ -165,31 +165,27 @@ async def test_concurrent_duplicates_are_one_identification(live: Live, public: 
     assert live.balance() == 10_000_000 - 3_000
 
 
-@pytest.mark.usefixtures("engine")
-async def test_a_duplicate_waits_until_the_first_is_on_disk(tmp_path: Path):
+async def test_a_duplicate_waits_until_the_first_is_on_disk(live: Live, key: str, threads: HeldThreads):
     """Decisions 3.2: "a key whose first request is still in progress waits for it and then gets the duplicate"."""
-    threads = HeldThreads()
-    async with live_service(tmp_path, run_sync=threads) as live:
-        _, secret = live.issue()
-        answers: list[dict[str, Any]] = []
+    answers: list[dict[str, Any]] = []
 
-        async def ask() -> None:
-            answers.append((await visit(live, secret, headers=KEYED)).json())
+    async def ask() -> None:
+        answers.append((await visit(live, key, headers=KEYED)).json())
 
-        threads.hold()
-        async with trio.open_nursery() as nursery:
+    threads.hold()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ask)
+        with trio.fail_after(60):
+            while not threads.waiting:
+                await trio.lowlevel.checkpoint()
             nursery.start_soon(ask)
-            with trio.fail_after(60):
-                while not threads.waiting:
-                    await trio.lowlevel.checkpoint()
-                nursery.start_soon(ask)
-                while live.service.pipeline.statistics()["visitor_index"].accepted < 2:
-                    await trio.lowlevel.checkpoint()
-            await at_rest()
-            assert answers == []
-            threads.release()
-        assert len(live.events()) == 1
-        assert [answer.get("duplicate", False) for answer in answers] == [False, True]
+            while live.service.pipeline.statistics()["visitor_index"].accepted < 2:
+                await trio.lowlevel.checkpoint()
+        await at_rest()
+        assert answers == []
+        threads.release()
+    assert len(live.events()) == 1
+    assert [answer.get("duplicate", False) for answer in answers] == [False, True]
 
 
 async def test_the_duplicate_of_a_refused_first_is_processed(live: Live):
@@ -233,38 +229,35 @@ async def test_a_refused_request_never_takes_its_key(live: Live):
     assert (await visit(live, secret, headers=KEYED)).json() == duplicate_of(answer)
 
 
-@pytest.mark.usefixtures("engine")
+@pytest.mark.served(admission_capacity=1, stage_capacity=1, batch_limit=1)
 @pytest.mark.slow(0.2)
-async def test_a_request_refused_by_a_full_store_can_be_retried_with_the_same_key(tmp_path: Path):
+async def test_a_request_refused_by_a_full_store_can_be_retried_with_the_same_key(live: Live, threads: HeldThreads):
     """Interface 7: `503 service_unavailable`; decisions 3.2: it releases the key."""
-    threads = HeldThreads()
-    small = {"admission_capacity": 1, "stage_capacity": 1, "batch_limit": 1}
-    async with live_service(tmp_path, run_sync=threads, **small) as live:
-        _, secret = live.issue(environment="production")
-        answers: dict[int, httpx.Response] = {}
-        full = trio.Event()
+    _, secret = live.issue(environment="production")
+    answers: dict[int, httpx.Response] = {}
+    full = trio.Event()
 
-        async def ask(number: int) -> None:
-            answers[number] = await visit(live, secret, headers={"idempotency-key": str(number)})
-            if answers[number].status_code == 503:
-                full.set()
+    async def ask(number: int) -> None:
+        answers[number] = await visit(live, secret, headers={"idempotency-key": str(number)})
+        if answers[number].status_code == 503:
+            full.set()
 
-        threads.hold()
-        async with trio.open_nursery() as nursery:
-            for number in range(12):
-                nursery.start_soon(ask, number)
-            with trio.fail_after(60):
-                await full.wait()
-            threads.release()
-        for number, response in answers.items():
-            again = (await visit(live, secret, headers={"idempotency-key": str(number)})).json()
-            if response.status_code == 503:
-                assert_error(response, 503, "service_unavailable")
-                assert "duplicate" not in again
-            else:
-                assert again == duplicate_of(response.json())
-        assert len(live.events()) == 12
-        assert live.balance() == 10_000_000 - 12 * 3_000
+    threads.hold()
+    async with trio.open_nursery() as nursery:
+        for number in range(12):
+            nursery.start_soon(ask, number)
+        with trio.fail_after(60):
+            await full.wait()
+        threads.release()
+    for number, response in answers.items():
+        again = (await visit(live, secret, headers={"idempotency-key": str(number)})).json()
+        if response.status_code == 503:
+            assert_error(response, 503, "service_unavailable")
+            assert "duplicate" not in again
+        else:
+            assert again == duplicate_of(response.json())
+    assert len(live.events()) == 12
+    assert live.balance() == 10_000_000 - 12 * 3_000
 
 
 async def test_a_duplicate_gets_a_response_where_a_new_identification_would_be_refused(live: Live):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -29,7 +28,7 @@ from tests.spec.responses import (
     post,
     visit,
 )
-from tests.support.live import ORIGIN, PUBLIC_ADDRESS, USER_AGENT, Live, live_service, report
+from tests.support.live import ORIGIN, PUBLIC_ADDRESS, USER_AGENT, Live, report
 from tests.support.serving_postgresql import at_rest
 from tests.support.worlds import HeldThreads
 
@@ -250,13 +249,11 @@ async def test_an_address_that_is_not_public_is_unavailable_with_a_reason(live: 
     assert (event.verdict.state, event.verdict.reason) == ("unavailable", "private_address")
 
 
-@pytest.mark.usefixtures("engine")
-async def test_without_a_database_the_lookup_is_unavailable_with_a_reason(tmp_path: Path):
+@pytest.mark.served(network_builtin=False)
+async def test_without_a_database_the_lookup_is_unavailable_with_a_reason(live: Live, key: str):
     """Decisions 3.4."""
-    async with live_service(tmp_path, network_builtin=False) as live:
-        _, secret = live.issue()
-        answer = (await visit(live, secret)).json()
-        assert (answer["state"], answer["reason"]) == ("unavailable", "no_network_data")
+    answer = (await visit(live, key)).json()
+    assert (answer["state"], answer["reason"]) == ("unavailable", "no_network_data")
 
 
 @pytest.mark.slow(0.2)
@@ -324,54 +321,47 @@ async def test_an_unreadable_report_is_not_scored(live: Live, server_key: str):
     assert (scored["suspect_score"], scored["suspect_level"]) == (0, "low")
 
 
-@pytest.mark.usefixtures("engine")
-async def test_a_response_waits_until_everything_is_on_disk(tmp_path: Path):
+async def test_a_response_waits_until_everything_is_on_disk(live: Live, key: str, threads: HeldThreads):
     """Decisions 3.3."""
-    threads = HeldThreads()
-    async with live_service(tmp_path, run_sync=threads) as live:
-        _, secret = live.issue()
-        answered = trio.Event()
+    answered = trio.Event()
 
-        async def ask() -> None:
-            await visit(live, secret)
-            answered.set()
+    async def ask() -> None:
+        await visit(live, key)
+        answered.set()
 
-        threads.hold()
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(ask)
-            with trio.fail_after(60):
-                while not threads.waiting:
-                    await trio.lowlevel.checkpoint()
-            await at_rest()
-            assert live.events() == []
-            assert not answered.is_set()
-            threads.release()
-        assert len(live.events()) == 1
-
-
-@pytest.mark.usefixtures("engine")
-async def test_a_client_that_disconnects_leaves_a_complete_identification(tmp_path: Path):
-    """Decisions 3.3: event, visitor, idempotency record and money come together, and the retry is the duplicate."""
-    threads = HeldThreads()
-    async with live_service(tmp_path, run_sync=threads) as live:
-        _, secret = live.issue(environment="production")
-        body = body_of()
-        fields = {"host": "x", "origin": ORIGIN, "x-api-key": secret, "idempotency-key": "a", **BROWSER}
-        fields |= {"content-type": "application/json", "content-length": str(len(body))}
-        head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
-        threads.hold()
-        stream = await trio.open_tcp_stream("127.0.0.1", live.port)
-        await stream.send_all(f"POST {IDENTIFY} HTTP/1.1\r\n{head}\r\n".encode() + body)
+    threads.hold()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ask)
         with trio.fail_after(60):
             while not threads.waiting:
                 await trio.lowlevel.checkpoint()
-        await stream.aclose()
         await at_rest()
+        assert live.events() == []
+        assert not answered.is_set()
         threads.release()
-        answer = (await visit(live, secret, headers={"idempotency-key": "a"})).json()
-        ((request_id, event),) = live.events()
-        assert answer == {"request_id": request_id, "duplicate": True}
-        assert live.balance() == 10_000_000 - event.price_micros
+    assert len(live.events()) == 1
+
+
+async def test_a_client_that_disconnects_leaves_a_complete_identification(live: Live, threads: HeldThreads):
+    """Decisions 3.3: event, visitor, idempotency record and money come together, and the retry is the duplicate."""
+    _, secret = live.issue(environment="production")
+    body = body_of()
+    fields = {"host": "x", "origin": ORIGIN, "x-api-key": secret, "idempotency-key": "a", **BROWSER}
+    fields |= {"content-type": "application/json", "content-length": str(len(body))}
+    head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+    threads.hold()
+    stream = await trio.open_tcp_stream("127.0.0.1", live.port)
+    await stream.send_all(f"POST {IDENTIFY} HTTP/1.1\r\n{head}\r\n".encode() + body)
+    with trio.fail_after(60):
+        while not threads.waiting:
+            await trio.lowlevel.checkpoint()
+    await stream.aclose()
+    await at_rest()
+    threads.release()
+    answer = (await visit(live, secret, headers={"idempotency-key": "a"})).json()
+    ((request_id, event),) = live.events()
+    assert answer == {"request_id": request_id, "duplicate": True}
+    assert live.balance() == 10_000_000 - event.price_micros
 
 
 async def test_a_response_is_json_without_nulls(live: Live, key: str):

@@ -25,7 +25,7 @@ from svc.kernel.tenants.tables import HOLDINGS
 from svc.kernel.work.slices import MAX_AT_ONCE
 from tests.spec.responses import BROWSER, IDENTIFY, assert_error, forward, nothing_stored, post, visit
 from tests.support.counted_store import CountedReads
-from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, mistyped, report
+from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, mistyped, report
 from tests.support.worlds import HeldThreads
 
 BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -273,26 +273,23 @@ async def test_the_last_use_is_written_at_most_once_a_minute(live: Live):
     assert stored(live, key.id).last_used_at_ms == first + 60_000
 
 
-@pytest.mark.usefixtures("engine")
-async def test_the_last_use_is_written_once_by_overlapping_requests(tmp_path: Path):
+async def test_the_last_use_is_written_once_by_overlapping_requests(live: Live, threads: HeldThreads):
     """Decisions 2.3, with a commit that takes half a minute."""
-    threads = HeldThreads()
-    async with live_service(tmp_path, run_sync=threads) as live:
-        key, secret = live.issue()
-        first = live.clock.now_ms
-        threads.hold()
-        async with trio.open_nursery() as nursery:
+    key, secret = live.issue()
+    first = live.clock.now_ms
+    threads.hold()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(visit, live, secret)
+        with trio.fail_after(60):
+            while not threads.waiting:
+                await trio.lowlevel.checkpoint()
+            live.clock.advance(seconds=30)
             nursery.start_soon(visit, live, secret)
-            with trio.fail_after(60):
-                while not threads.waiting:
-                    await trio.lowlevel.checkpoint()
-                live.clock.advance(seconds=30)
-                nursery.start_soon(visit, live, secret)
-                while live.service.pipeline.statistics()["visitor_index"].accepted < 2:
-                    await trio.lowlevel.checkpoint()
-            threads.release()
-        assert len(live.events()) == 2
-        assert stored(live, key.id).last_used_at_ms == first
+            while live.service.pipeline.statistics()["visitor_index"].accepted < 2:
+                await trio.lowlevel.checkpoint()
+        threads.release()
+    assert len(live.events()) == 2
+    assert stored(live, key.id).last_used_at_ms == first
 
 
 @pytest.mark.parametrize(
@@ -475,16 +472,15 @@ async def test_management_keys_cannot_identify(live: Live):
                 assert_unauthorized(await visit(live, secret, origin=origin, headers=VISITOR))
 
 
-@pytest.mark.usefixtures("engine")
-async def test_a_key_of_another_region_is_refused(tmp_path: Path):
+@pytest.mark.served(region="eu")
+async def test_a_key_of_another_region_is_refused(live: Live):
     """Interface 5 rule 1, decisions 2.11."""
-    async with live_service(tmp_path, region="eu") as live:
-        for kind, origin, headers in (("public", ORIGIN, BROWSER), ("secret", None, {}), ("proxy", None, VISITOR)):
-            _, at_home = live.issue(kind, region="eu")
-            _, abroad = live.issue(kind, region="us")
-            assert (await live.identify(at_home, report(), origin=origin, headers=headers)).status_code == 200
-            with nothing_stored(live):
-                assert_unauthorized(await live.identify(abroad, report(), origin=origin, headers=headers))
+    for kind, origin, headers in (("public", ORIGIN, BROWSER), ("secret", None, {}), ("proxy", None, VISITOR)):
+        _, at_home = live.issue(kind, region="eu")
+        _, abroad = live.issue(kind, region="us")
+        assert (await live.identify(at_home, report(), origin=origin, headers=headers)).status_code == 200
+        with nothing_stored(live):
+            assert_unauthorized(await live.identify(abroad, report(), origin=origin, headers=headers))
 
 
 async def test_a_key_works_only_for_its_own_organization(live: Live, key: str):

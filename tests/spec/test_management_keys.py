@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -19,7 +18,7 @@ from svc.kernel.tenants import queries as lookups
 from svc.kernel.work.slices import MAX_AT_ONCE
 from tests.spec.automation import MANAGEMENT, Automation, stored_keys
 from tests.spec.responses import BROWSER, assert_error, assert_invalid, nothing_stored, visit
-from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service
+from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live
 from tests.support.worlds import HeldThreads
 
 SDK, PROXY = "/sdk-keys", "/proxy-credentials"
@@ -372,14 +371,13 @@ async def test_a_key_is_found_only_by_routes_of_its_own_kind_and_organization(li
     assert stored_keys(live) | stored_keys(live, stranger.organization.number) == before
 
 
-@pytest.mark.usefixtures("engine")
-async def test_keys_are_of_the_region_of_the_server(tmp_path: Path):
+@pytest.mark.served(region="eu")
+async def test_keys_are_of_the_region_of_the_server(live: Live):
     """Interface 1: every key belongs to one region."""
-    async with live_service(tmp_path, region="eu") as live:
-        admin = Automation(live, region="eu")
-        for path, mark in ((SDK, "pk"), (PROXY, "px")):
-            key, _ = await admin.issue(path)
-            assert (key["region"], key["prefix"]) == ("eu", f"svc_{mark}_eu_development")
+    admin = Automation(live, region="eu")
+    for path, mark in ((SDK, "pk"), (PROXY, "px")):
+        key, _ = await admin.issue(path)
+        assert (key["region"], key["prefix"]) == ("eu", f"svc_{mark}_eu_development")
 
 
 async def test_the_last_use_of_a_key_is_shown(live: Live, admin: Automation):
@@ -411,45 +409,39 @@ async def test_the_last_use_of_a_management_key_is_written_at_most_once_a_minute
     assert await last_use() == first + 60_000
 
 
-@pytest.mark.usefixtures("engine")
 @PATHS
-async def test_a_key_is_shown_only_once_it_is_on_disk(tmp_path: Path, path: str):
+async def test_a_key_is_shown_only_once_it_is_on_disk(live: Live, admin: Automation, threads: HeldThreads, path: str):
     """What was answered is durable: while the commit is held, there is no answer and no key."""
-    threads = HeldThreads()
-    async with live_service(tmp_path, run_sync=threads) as live:
-        automation = Automation(live)
-        answered: list[dict[str, Any]] = []
+    answered: list[dict[str, Any]] = []
 
-        async def issue() -> None:
-            answered.append((await automation.issue(path))[0])
+    async def issue() -> None:
+        answered.append((await admin.issue(path))[0])
 
-        threads.hold()
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(issue)
-            with trio.fail_after(60):
-                while not threads.waiting:
-                    await trio.lowlevel.checkpoint()
-                await trio.testing.wait_all_tasks_blocked(0.01)
-            assert (answered, stored_keys(live)) == ([], {})
-            threads.release()
-        assert [key["id"] for key in answered] == list(stored_keys(live))
+    threads.hold()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(issue)
+        with trio.fail_after(60):
+            while not threads.waiting:
+                await trio.lowlevel.checkpoint()
+            await trio.testing.wait_all_tasks_blocked(0.01)
+        assert (answered, stored_keys(live)) == ([], {})
+        threads.release()
+    assert [key["id"] for key in answered] == list(stored_keys(live))
 
 
-@pytest.mark.usefixtures("engine")
-async def test_a_full_store_issues_nothing_and_still_reads(tmp_path: Path):
+@pytest.mark.served(map_bytes=512 << 10)
+async def test_a_full_store_issues_nothing_and_still_reads(live: Live, admin: Automation):
     """Interface 7: `503 service_unavailable`."""
-    async with live_service(tmp_path, map_bytes=512 << 10) as live:
-        automation = Automation(live)
-        label = "x" * 60
-        origins = [f"https://{label}.{label}.{label}.s{index:03}.example" for index in range(100)]
-        body = {"name": "shop", "environment": "staging", "allowed_origins": origins}
-        issued = 0
-        while (response := await automation("POST", SDK, body)).status_code == 201:
-            issued += 1
-        assert_error(response, 503, "service_unavailable")
-        assert "secret" not in response.json()
-        live.clock.advance(hours=1)
-        assert len(await listed(automation, SDK)) == issued > 0
+    label = "x" * 60
+    origins = [f"https://{label}.{label}.{label}.s{index:03}.example" for index in range(100)]
+    body = {"name": "shop", "environment": "staging", "allowed_origins": origins}
+    issued = 0
+    while (response := await admin("POST", SDK, body)).status_code == 201:
+        issued += 1
+    assert_error(response, 503, "service_unavailable")
+    assert "secret" not in response.json()
+    live.clock.advance(hours=1)
+    assert len(await listed(admin, SDK)) == issued > 0
 
 
 async def test_the_routes_of_keys_accept_only_their_methods_and_parameters(live: Live, admin: Automation):
@@ -499,28 +491,26 @@ async def test_an_organization_has_at_most_200_active_keys(live: Live, admin: Au
     assert_error(await admin("POST", path, body), 409, "key_limit")
 
 
-@pytest.mark.usefixtures("engine")
+@pytest.mark.served(keys_per_day=3)
 @PATHS
-async def test_keys_issued_per_day_are_limited_for_an_organization(tmp_path: Path, path: str):
+async def test_keys_issued_per_day_are_limited_for_an_organization(live: Live, admin: Automation, path: str):
     """Decisions 2.5, 4: `429` until midnight (UTC), whatever was revoked; another organization is not concerned."""
-    async with live_service(tmp_path, keys_per_day=3) as live:
-        live.clock.advance(hours=1)
-        automation = Automation(live)
-        body = {"name": "shop", "environment": "staging"}
-        for _ in range(2):
-            answer = await automation("POST", path, body)
-            assert answer.status_code == 201
-            key_id = answer.json()["key" if path == SDK else "credential"]["id"]
-            assert (await automation("POST", f"{path}/{key_id}/revoke")).status_code == 200
-        with nothing_stored(live):
-            refused = await automation("POST", path, body)
-        assert_error(refused, 429, "rate_limited")
-        assert "has used up the 3 keys that it may issue today" in refused.json()["error"]["message"]
-        assert int(refused.headers["retry-after"]) == 23 * 3600
-        other = Automation(live, organization=live.new_organization())
-        assert (await other("POST", path, body)).status_code == 201
-        live.clock.advance(hours=23)
-        assert (await automation("POST", path, body)).status_code == 201
+    live.clock.advance(hours=1)
+    body = {"name": "shop", "environment": "staging"}
+    for _ in range(2):
+        answer = await admin("POST", path, body)
+        assert answer.status_code == 201
+        key_id = answer.json()["key" if path == SDK else "credential"]["id"]
+        assert (await admin("POST", f"{path}/{key_id}/revoke")).status_code == 200
+    with nothing_stored(live):
+        refused = await admin("POST", path, body)
+    assert_error(refused, 429, "rate_limited")
+    assert "has used up the 3 keys that it may issue today" in refused.json()["error"]["message"]
+    assert int(refused.headers["retry-after"]) == 23 * 3600
+    other = Automation(live, organization=live.new_organization())
+    assert (await other("POST", path, body)).status_code == 201
+    live.clock.advance(hours=23)
+    assert (await admin("POST", path, body)).status_code == 201
 
 
 async def test_keys_issued_per_day_by_the_command_line_are_limited(live: Live, monkeypatch: pytest.MonkeyPatch):

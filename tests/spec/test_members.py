@@ -21,7 +21,7 @@ from tests.spec.people import PASSWORD, add_member, came_in, invited, stored
 from tests.spec.responses import assert_error, nothing_stored
 from tests.spec.test_audit import records
 from tests.spec.test_retention import swept
-from tests.support.live import Live, live_service
+from tests.support.live import Live
 
 ADA = {"email": "Ada@Shop.example", "name": "Ada", "role": "analyst"}
 LIST = {"entries": [{"value": "user-1"}]}
@@ -400,9 +400,9 @@ async def test_a_page_elsewhere_cannot_use_the_session_of_a_member(live: Live, t
         assert_error(answer, 403, "cross_origin_request")
 
 
-async def test_an_invitation_leads_to_where_people_reach_the_service(tmp_path: Path, engine: str):
+@pytest.mark.served(public_url="https://svc.shop.example/")
+async def test_an_invitation_leads_to_where_people_reach_the_service(live: Live, engine: str):
     del engine
-    async with live_service(tmp_path, public_url="https://svc.shop.example/") as live:
-        admin = await signed_in(live)
-        url = (await admin("POST", at(live), ADA)).json()["invitation_url"]
+    admin = await signed_in(live)
+    url = (await admin("POST", at(live), ADA)).json()["invitation_url"]
     assert url.startswith("https://svc.shop.example/console#svc_ci_")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -13,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families as read_plai
 from svc.serve.metrics.registry import METRICS
 from svc.serve.metrics.samples import OPEN_METRICS, PROMETHEUS, negotiated
 from tests.spec.responses import visit
-from tests.support.live import live_service, report
+from tests.support.live import Live, report
 
 OPEN = "application/openmetrics-text; version=1.0.0"
 PROMETHEUS_3 = (
@@ -55,12 +54,10 @@ async def get(url: str, accept: str) -> httpx.Response:
         return await client.get(url, headers={"accept": accept})
 
 
-@pytest.mark.usefixtures("engine")
-async def test_openmetrics_has_every_metric_with_its_unit_and_the_values_of_the_other_format(tmp_path: Path):
-    async with live_service(tmp_path, metrics=True) as live:
-        _, key = live.issue()
-        assert (await visit(live, key, report(1))).status_code == 200
-        found, plain = await get(live.metrics_url, PROMETHEUS_3), await get(live.metrics_url, "*/*")
+@pytest.mark.served(metrics=True)
+async def test_openmetrics_has_every_metric_with_its_unit_and_the_values_of_the_other_format(live: Live, key: str):
+    assert (await visit(live, key, report(1))).status_code == 200
+    found, plain = await get(live.metrics_url, PROMETHEUS_3), await get(live.metrics_url, "*/*")
     assert found.headers["content-type"] == "application/openmetrics-text; version=1.0.0; charset=utf-8"
     assert {found.headers["vary"], plain.headers["vary"]} == {"Accept"}
     assert found.text.endswith("\n# EOF\n")
@@ -80,17 +77,15 @@ async def test_openmetrics_has_every_metric_with_its_unit_and_the_values_of_the_
     assert samples(families.values()) == samples(read_plain(plain.text))
 
 
-@pytest.mark.usefixtures("engine")
-async def test_the_latency_of_a_sampled_trace_is_the_exemplar_of_its_bucket(tmp_path: Path):
+@pytest.mark.served(metrics=True)
+async def test_the_latency_of_a_sampled_trace_is_the_exemplar_of_its_bucket(live: Live, key: str):
     """Not of one that its caller did not record: nobody could look it up."""
-    async with live_service(tmp_path, metrics=True) as live:
-        _, key = live.issue()
-        for digit, flags in (("1", "01"), ("2", "00")):
-            headers = {"traceparent": f"00-{digit * 32}-{'a' * 16}-{flags}"}
-            assert (await live.identify(key, headers=headers)).status_code == 200
-        found = read_open_metrics((await get(live.metrics_url, OPEN)).text)
-        arrived_s = live.clock.now_ms / 1000
-        plain = await get(live.metrics_url, "text/plain")
+    for digit, flags in (("1", "01"), ("2", "00")):
+        headers = {"traceparent": f"00-{digit * 32}-{'a' * 16}-{flags}"}
+        assert (await live.identify(key, headers=headers)).status_code == 200
+    found = read_open_metrics((await get(live.metrics_url, OPEN)).text)
+    arrived_s = live.clock.now_ms / 1000
+    plain = await get(live.metrics_url, "text/plain")
     exemplars = [
         (sample.name, sample.labels, sample.exemplar)
         for family in found

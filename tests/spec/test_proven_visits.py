@@ -17,9 +17,9 @@ from svc_client import AsyncClient, Client, Expected
 from svc.identify.keys.proof import NO_SUBJECT, Subject
 from svc.identify.model import ProofVersion
 from tests.spec.responses import BROWSER
-from tests.spec.subscriber import subscribing
+from tests.spec.subscriber import Subscriber
 from tests.spec.test_signed_verdicts import claims, published
-from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report, succeeded
+from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, report, succeeded
 from tests.support.proofs import BrowserKey, compact, send
 from tests.support.serving_postgresql import at_rest
 from tests.test_replay import program
@@ -143,16 +143,14 @@ async def test_what_a_backend_sets_later_leaves_the_proof_as_it_was(live: Live, 
     assert after["document"]["linkage"]["proof"] == "valid"
 
 
-@pytest.mark.usefixtures("engine")
-async def test_proven_is_in_webhooks(tmp_path: Path):
-    async with subscribing(tmp_path) as customer:
-        await customer.create(environment="test")
-        browser = Browser(customer.live)
-        for expected in (False, True):
-            await browser.visit()
-            await at_rest()
-            (post,) = customer.receivers.take()
-            assert json.loads(post.body)["data"]["proven"] is expected
+async def test_proven_is_in_webhooks(hooks: Subscriber):
+    await hooks.create(environment="test")
+    browser = Browser(hooks.live)
+    for expected in (False, True):
+        await browser.visit()
+        await at_rest()
+        (post,) = hooks.receivers.take()
+        assert json.loads(post.body)["data"]["proven"] is expected
 
 
 @pytest.mark.slow(0.2)
@@ -329,15 +327,13 @@ def test_a_replay_of_stored_reports_proves_what_was_proven(
     assert [answer["proven"] for answer in answers] == [False, True]
 
 
-@pytest.mark.usefixtures("engine")
 @pytest.mark.any_store
-async def test_a_duplicate_says_nothing_and_proves_nothing(tmp_path: Path):
+async def test_a_duplicate_says_nothing_and_proves_nothing(live: Live):
     """Decisions 3.2: the attempts of one call send the same bytes; the second is no replay."""
-    async with live_service(tmp_path) as live:
-        browser = Browser(live)
-        await browser.visit()
-        body, public = browser.body(), live.issue()[1]
-        headers = {**BROWSER, "idempotency-key": "once"}
-        first, again = [(await send(live, public, body, headers)).json() for _ in range(2)]
-        assert first["proven"] is True
-        assert again == {"request_id": first["request_id"], "duplicate": True}
+    browser = Browser(live)
+    await browser.visit()
+    body, public = browser.body(), live.issue()[1]
+    headers = {**BROWSER, "idempotency-key": "once"}
+    first, again = [(await send(live, public, body, headers)).json() for _ in range(2)]
+    assert first["proven"] is True
+    assert again == {"request_id": first["request_id"], "duplicate": True}

@@ -92,21 +92,18 @@ async def test_an_internal_error_is_a_warning_beside_the_exception(live: Live, s
     assert [line["log_level"] for line in logged if line["event"] == "corrupt row"] == ["error"]
 
 
-@pytest.mark.usefixtures("engine")
 @pytest.mark.slow
-async def test_a_client_disconnect_is_logged_without_a_status(tmp_path: Path, logged: list[Any]):
-    threads = HeldThreads()
-    async with live_service(tmp_path, run_sync=threads) as live:
-        key, public = live.issue()
-        threads.hold()
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(live.identify, public)
-            while not threads.waiting:
-                await trio.lowlevel.checkpoint()
-            nursery.cancel_scope.cancel()
-        while not requests(logged):
+async def test_a_client_disconnect_is_logged_without_a_status(live: Live, threads: HeldThreads, logged: list[Any]):
+    key, public = live.issue()
+    threads.hold()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(live.identify, public)
+        while not threads.waiting:
             await trio.lowlevel.checkpoint()
-        threads.release()
+        nursery.cancel_scope.cancel()
+    while not requests(logged):
+        await trio.lowlevel.checkpoint()
+    threads.release()
     (line,) = requests(logged)
     assert (line["event"], line["operation"], line["key_id"]) == ("client closed request", "identify", key.id)
     assert "status" not in line

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -18,7 +17,7 @@ from svc.kernel.store.steps import STEP_ROWS
 from tests.spec.automation import Automation
 from tests.spec.people import add_member, came_in
 from tests.spec.responses import act, assert_error
-from tests.spec.subscriber import Subscriber, subscribing
+from tests.spec.subscriber import Subscriber
 from tests.spec.test_accounts import event_of
 from tests.spec.test_labels import after, faults
 from tests.support.live import Live, succeeded
@@ -391,30 +390,29 @@ async def test_a_review_is_not_opened_again_beside_another_one_nor_any_number_of
     assert (await shop.reopen(review)).status_code == 200
 
 
-async def test_who_opened_a_review_again_is_told_and_webhooks_of_every_round_are_erased(tmp_path: Path):
-    async with subscribing(tmp_path) as subscriber:
-        shop = Shop(subscriber.live)
-        endpoint, _ = await subscriber.create(events=["review.opened", "review.closed"])
-        await shop.review_all()
-        answer = await shop.visit("a")
-        (review,) = await shop.reviews()
-        analyst = await came_in(subscriber.live, "analyst")
-        path = f"/console/api/management/organizations/{subscriber.live.organization.id}/reviews/{review['id']}"
-        for _ in range(2):
-            subscriber.live.clock.advance(seconds=1)
-            assert (await analyst("POST", f"{path}/close", {"label": "fraud"})).status_code == 200
-            subscriber.live.clock.advance(seconds=1)
-            reopened = await analyst("POST", f"{path}/reopen")
-            assert reopened.status_code == 200, reopened.text
-        assert reopened.json()["review"]["reopened_by"].startswith("mem_")
-        await at_rest()
-        sent = sorted(each["type"] for each in told(subscriber))
-        assert sent == ["review.closed"] * 2 + ["review.opened"] * 3
-        assert (await subscriber.patch(endpoint, paused=True)).status_code == 200
-        assert len(subscriber.live.contents()[WEBHOOK_EVENTS.name]) == 5
-        assert (await shop.admin("DELETE", f"/visitors/{answer['visitor_id']}")).status_code == 204
-        assert subscriber.live.contents()[WEBHOOK_EVENTS.name] == []
-        assert faults(subscriber.live) == []
+async def test_who_opened_a_review_again_is_told_and_webhooks_of_every_round_are_erased(hooks: Subscriber):
+    shop = Shop(hooks.live)
+    endpoint, _ = await hooks.create(events=["review.opened", "review.closed"])
+    await shop.review_all()
+    answer = await shop.visit("a")
+    (review,) = await shop.reviews()
+    analyst = await came_in(hooks.live, "analyst")
+    path = f"/console/api/management/organizations/{hooks.live.organization.id}/reviews/{review['id']}"
+    for _ in range(2):
+        hooks.live.clock.advance(seconds=1)
+        assert (await analyst("POST", f"{path}/close", {"label": "fraud"})).status_code == 200
+        hooks.live.clock.advance(seconds=1)
+        reopened = await analyst("POST", f"{path}/reopen")
+        assert reopened.status_code == 200, reopened.text
+    assert reopened.json()["review"]["reopened_by"].startswith("mem_")
+    await at_rest()
+    sent = sorted(each["type"] for each in told(hooks))
+    assert sent == ["review.closed"] * 2 + ["review.opened"] * 3
+    assert (await hooks.patch(endpoint, paused=True)).status_code == 200
+    assert len(hooks.live.contents()[WEBHOOK_EVENTS.name]) == 5
+    assert (await shop.admin("DELETE", f"/visitors/{answer['visitor_id']}")).status_code == 204
+    assert hooks.live.contents()[WEBHOOK_EVENTS.name] == []
+    assert faults(hooks.live) == []
 
 
 # 14.4: webhooks
@@ -424,49 +422,47 @@ def told(subscriber: Subscriber) -> list[dict[str, Any]]:
     return [post.event for post in subscriber.receivers.take()]
 
 
-async def test_review_opened_and_closed_are_webhooks_whose_data_is_the_review(tmp_path: Path):
-    async with subscribing(tmp_path) as subscriber:
-        shop = Shop(subscriber.live)
-        await subscriber.create(events=["review.opened", "review.closed"])
-        await subscriber.create(events=["review.opened"], environment="test")
-        await shop.review_all()
-        await shop.visit("a")
-        await shop.visit("a")
-        await at_rest()
-        (opened,) = told(subscriber)
-        (review,) = await shop.reviews()
-        assert (opened["type"], opened["environment"]) == ("review.opened", "live")
-        assert opened["data"] == review
-        await shop.close(review, label="legitimate", note="A family.")
-        await at_rest()
-        (closed,) = told(subscriber)
-        assert closed["type"] == "review.closed"
-        assert closed["data"] == (await shop.reviews())[0]
-        assert closed["data"]["note"] == "A family."
-        by_hand = (await shop.open(await act(subscriber.live, shop.public, "b", 2))).json()["review"]
-        await at_rest()
-        (post,) = told(subscriber)
-        assert post["data"] == by_hand
+async def test_review_opened_and_closed_are_webhooks_whose_data_is_the_review(hooks: Subscriber):
+    shop = Shop(hooks.live)
+    await hooks.create(events=["review.opened", "review.closed"])
+    await hooks.create(events=["review.opened"], environment="test")
+    await shop.review_all()
+    await shop.visit("a")
+    await shop.visit("a")
+    await at_rest()
+    (opened,) = told(hooks)
+    (review,) = await shop.reviews()
+    assert (opened["type"], opened["environment"]) == ("review.opened", "live")
+    assert opened["data"] == review
+    await shop.close(review, label="legitimate", note="A family.")
+    await at_rest()
+    (closed,) = told(hooks)
+    assert closed["type"] == "review.closed"
+    assert closed["data"] == (await shop.reviews())[0]
+    assert closed["data"]["note"] == "A family."
+    by_hand = (await shop.open(await act(hooks.live, shop.public, "b", 2))).json()["review"]
+    await at_rest()
+    (post,) = told(hooks)
+    assert post["data"] == by_hand
 
 
 # 14.4: erasure
 
 
-async def test_the_erasure_of_a_visitor_deletes_its_reviews_and_what_webhooks_would_tell(tmp_path: Path):
-    async with subscribing(tmp_path) as subscriber:
-        shop = Shop(subscriber.live)
-        endpoint, _ = await subscriber.create(events=["review.opened", "review.closed"])
-        await shop.review_all()
-        answer, other = await shop.visit("a"), await shop.visit("a", device=2)
-        review = (await shop.reviews())[1]
-        await shop.close(review, label="fraud")
-        await at_rest()
-        assert (await subscriber.patch(endpoint, paused=True)).status_code == 200
-        assert len(subscriber.live.contents()[WEBHOOK_EVENTS.name]) == 3
-        assert (await shop.admin("DELETE", f"/visitors/{answer['visitor_id']}")).status_code == 204
-        assert [each["visitor_id"] for each in await shop.reviews()] == [other["visitor_id"]]
-        assert len(subscriber.live.contents()[WEBHOOK_EVENTS.name]) == 1
-        assert faults(subscriber.live) == []
+async def test_the_erasure_of_a_visitor_deletes_its_reviews_and_what_webhooks_would_tell(hooks: Subscriber):
+    shop = Shop(hooks.live)
+    endpoint, _ = await hooks.create(events=["review.opened", "review.closed"])
+    await shop.review_all()
+    answer, other = await shop.visit("a"), await shop.visit("a", device=2)
+    review = (await shop.reviews())[1]
+    await shop.close(review, label="fraud")
+    await at_rest()
+    assert (await hooks.patch(endpoint, paused=True)).status_code == 200
+    assert len(hooks.live.contents()[WEBHOOK_EVENTS.name]) == 3
+    assert (await shop.admin("DELETE", f"/visitors/{answer['visitor_id']}")).status_code == 204
+    assert [each["visitor_id"] for each in await shop.reviews()] == [other["visitor_id"]]
+    assert len(hooks.live.contents()[WEBHOOK_EVENTS.name]) == 1
+    assert faults(hooks.live) == []
 
 
 @pytest.mark.slow
@@ -483,25 +479,24 @@ async def test_an_account_with_more_reviews_than_a_step_takes_is_erased_when_the
     assert faults(shop.live) == []
 
 
-async def test_the_erasure_of_an_account_takes_it_out_of_reviews_and_webhooks(tmp_path: Path):
-    async with subscribing(tmp_path) as subscriber:
-        shop = Shop(subscriber.live)
-        await subscriber.create(events=["review.opened", "review.closed"])
-        await shop.review_all()
-        for account in ("the account", None):
-            await shop.visit(account)
-        await shop.visit("the account", device=2)
-        found = await shop.reviews()
-        await shop.close(found[2], label="fraud")
-        await shop.visit("the account")
-        await at_rest()
-        assert (await shop.admin("DELETE", f"/accounts/{quote('the account')}")).status_code == 204
-        left = await shop.reviews()
-        assert not any("account_id" in each for each in left)
-        assert len(left) == 3, "the second open one of a visitor without an account is gone"
-        contents = {name: repr(rows) for name, rows in shop.live.contents().items() if name != "audit"}
-        assert "the account" not in json.dumps(contents)
-        assert faults(subscriber.live) == []
+async def test_the_erasure_of_an_account_takes_it_out_of_reviews_and_webhooks(hooks: Subscriber):
+    shop = Shop(hooks.live)
+    await hooks.create(events=["review.opened", "review.closed"])
+    await shop.review_all()
+    for account in ("the account", None):
+        await shop.visit(account)
+    await shop.visit("the account", device=2)
+    found = await shop.reviews()
+    await shop.close(found[2], label="fraud")
+    await shop.visit("the account")
+    await at_rest()
+    assert (await shop.admin("DELETE", f"/accounts/{quote('the account')}")).status_code == 204
+    left = await shop.reviews()
+    assert not any("account_id" in each for each in left)
+    assert len(left) == 3, "the second open one of a visitor without an account is gone"
+    contents = {name: repr(rows) for name, rows in shop.live.contents().items() if name != "audit"}
+    assert "the account" not in json.dumps(contents)
+    assert faults(hooks.live) == []
 
 
 # 14.5: notes

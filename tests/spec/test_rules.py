@@ -20,7 +20,7 @@ from svc.kernel.values.timestamps import timestamp
 from tests.spec.commands import Run
 from tests.spec.responses import act, assert_error, forward, visit
 from tests.spec.test_accounts import event_of
-from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report, succeeded
+from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, report, succeeded
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -677,30 +677,30 @@ async def test_a_preview_is_over_the_newest_events_of_all_environments_of_its_ki
     assert (answer["events"], [row["matches"] for row in answer["rules"]]) == (4, [2, 2])
 
 
-async def test_much_work_of_one_organization_is_limited_and_refused_before_it_is_done(tmp_path: Path):
+@pytest.mark.served(work_rate=4_000)
+async def test_much_work_of_one_organization_is_limited_and_refused_before_it_is_done(live: Live):
     """Decisions 4 and 13.4: a price per rule, entry and previewed event in the organization's own bucket."""
-    async with live_service(tmp_path, work_rate=4_000) as live:
-        shop = Shop(live, live.issue()[1], "", live.issue("management")[1])
-        neighbor = live.new_organization()
-        _, key = live.issue("management", organization=neighbor.number)
-        rules = [FIFTH | {"name": str(number)} for number in range(100)]
-        statuses = [(await shop.ask("POST", "/rules/preview", json={"rules": rules})).status_code for _ in range(5)]
-        assert statuses == [200, 200, 200, 200, 429]
-        refused = await shop.save(*rules)
-        assert_error(refused, 429, "rate_limited")
-        assert int(refused.headers["retry-after"]) >= 1
-        lists = (await shop.ask("GET", "/lists")).json()["lists"]
-        entries = {"entries": [{"value": "10.0.0.1"}]}
-        (addresses,) = (each["id"] for each in lists if each["name"] == "blocked_addresses")
-        assert (await shop.ask("POST", f"/lists/{addresses}/entries", json=entries)).status_code == 429
-        gone = {"values": ["10.0.0.1"]}
-        assert (await shop.ask("DELETE", f"/lists/{addresses}/entries", json=gone)).status_code == 429
-        assert (await shop.ask("GET", "/rules")).status_code == 200, "what takes no time is not limited by it"
-        path = f"/api/v1/management/organizations/{neighbor.id}/rules/preview"
-        asked = await live.client.post(path, json={"rules": rules}, headers={"x-api-key": key})
-        assert asked.status_code == 200, "another organization has its own"
-        live.clock.advance(seconds=2)
-        assert (await shop.save(*rules)).status_code == 200
+    shop = Shop(live, live.issue()[1], "", live.issue("management")[1])
+    neighbor = live.new_organization()
+    _, key = live.issue("management", organization=neighbor.number)
+    rules = [FIFTH | {"name": str(number)} for number in range(100)]
+    statuses = [(await shop.ask("POST", "/rules/preview", json={"rules": rules})).status_code for _ in range(5)]
+    assert statuses == [200, 200, 200, 200, 429]
+    refused = await shop.save(*rules)
+    assert_error(refused, 429, "rate_limited")
+    assert int(refused.headers["retry-after"]) >= 1
+    lists = (await shop.ask("GET", "/lists")).json()["lists"]
+    entries = {"entries": [{"value": "10.0.0.1"}]}
+    (addresses,) = (each["id"] for each in lists if each["name"] == "blocked_addresses")
+    assert (await shop.ask("POST", f"/lists/{addresses}/entries", json=entries)).status_code == 429
+    gone = {"values": ["10.0.0.1"]}
+    assert (await shop.ask("DELETE", f"/lists/{addresses}/entries", json=gone)).status_code == 429
+    assert (await shop.ask("GET", "/rules")).status_code == 200, "what takes no time is not limited by it"
+    path = f"/api/v1/management/organizations/{neighbor.id}/rules/preview"
+    asked = await live.client.post(path, json={"rules": rules}, headers={"x-api-key": key})
+    assert asked.status_code == 200, "another organization has its own"
+    live.clock.advance(seconds=2)
+    assert (await shop.save(*rules)).status_code == 200
 
 
 async def test_rules_are_compiled_before_the_transaction_that_others_share(shop: Shop, monkeypatch: pytest.MonkeyPatch):

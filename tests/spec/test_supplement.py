@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from functools import partial
 from itertools import count
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 from uuid import UUID
@@ -32,7 +31,7 @@ from tests.spec.responses import (
     nothing_stored,
     visit,
 )
-from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report
+from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, report
 from tests.support.serving_postgresql import at_rest
 from tests.support.worlds import HeldThreads
 from tests.support.writes import purge_event
@@ -337,43 +336,37 @@ async def test_an_erased_event_takes_no_deferred_report(live: Live, key: str):
         assert_error(await send(live, key, request_id, token), 422, "invalid_supplement")
 
 
-@pytest.mark.usefixtures("engine")
-async def test_a_response_waits_until_the_report_is_on_disk(tmp_path: Path):
-    threads = HeldThreads()
-    async with live_service(tmp_path, run_sync=threads) as live:
-        _, key = live.issue()
-        request_id, token = await identified(live, key)
-        answered = trio.Event()
+async def test_a_response_waits_until_the_report_is_on_disk(live: Live, key: str, threads: HeldThreads):
+    request_id, token = await identified(live, key)
+    answered = trio.Event()
 
-        async def ask() -> None:
-            assert (await send(live, key, request_id, token)).status_code == 202
-            answered.set()
+    async def ask() -> None:
+        assert (await send(live, key, request_id, token)).status_code == 202
+        answered.set()
 
-        threads.hold()
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(ask)
-            with trio.fail_after(60):
-                while not threads.waiting:
-                    await trio.lowlevel.checkpoint()
-            await at_rest()
-            assert live.contents()[DEFERRED_REPORTS.name] == []
-            assert not answered.is_set()
-            threads.release()
-        assert answered.is_set()
-
-
-@pytest.mark.usefixtures("engine")
-async def test_a_report_refused_by_a_full_store_can_be_sent_again(tmp_path: Path):
-    """Interface 4.1: `503`, and nothing stored."""
-    async with live_service(tmp_path, map_bytes=1 << 20) as live:
-        _, key = live.issue()
-        request_id, token = await identified(live, key)
-        for size in (64 << 10, 4 << 10):
-            with pytest.raises(StoreFullError):
-                fill(live, size)
-        large = {**DEFERRED, "noise": [number * 7919 % 104729 for number in range(15_000)]}
-        assert_error(await send(live, key, request_id, token, large), 503, "service_unavailable")
+    threads.hold()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ask)
+        with trio.fail_after(60):
+            while not threads.waiting:
+                await trio.lowlevel.checkpoint()
+        await at_rest()
         assert live.contents()[DEFERRED_REPORTS.name] == []
+        assert not answered.is_set()
+        threads.release()
+    assert answered.is_set()
+
+
+@pytest.mark.served(map_bytes=1 << 20)
+async def test_a_report_refused_by_a_full_store_can_be_sent_again(live: Live, key: str):
+    """Interface 4.1: `503`, and nothing stored."""
+    request_id, token = await identified(live, key)
+    for size in (64 << 10, 4 << 10):
+        with pytest.raises(StoreFullError):
+            fill(live, size)
+    large = {**DEFERRED, "noise": [number * 7919 % 104729 for number in range(15_000)]}
+    assert_error(await send(live, key, request_id, token, large), 503, "service_unavailable")
+    assert live.contents()[DEFERRED_REPORTS.name] == []
 
 
 def fill(live: Live, size: int) -> None:

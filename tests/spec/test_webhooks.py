@@ -16,7 +16,7 @@ import trio
 from svc.features.webhooks.jobs import endpoints as webhook_endpoints
 from tests.spec.automation import Automation
 from tests.spec.responses import assert_error, assert_invalid, nothing_stored
-from tests.spec.subscriber import COMPLETED, HOOKS, URL, Subscriber, subscribing
+from tests.spec.subscriber import COMPLETED, HOOKS, URL, Subscriber
 from tests.store.schema import schema
 from tests.support.live import PUBLIC_ADDRESS
 
@@ -217,13 +217,12 @@ async def test_a_new_endpoint_cannot_be_created_paused(hooks: Subscriber):
         assert_invalid(await hooks.post(paused=True), "paused", "unknown_field")
 
 
-@pytest.mark.usefixtures("engine")
-async def test_a_network_opened_by_the_operator_may_be_registered(tmp_path: Path):
+@pytest.mark.served(webhook_allow_networks=("10.0.0.0/24",))
+async def test_a_network_opened_by_the_operator_may_be_registered(hooks: Subscriber):
     """Decisions 8.7."""
-    async with subscribing(tmp_path, webhook_allow_networks=("10.0.0.0/24",)) as hooks:
-        know_hosts(hooks)
-        assert (await hooks.post(url="https://inside.example/")).status_code == 201
-        assert_invalid(await hooks.post(url="https://rebound.example/"), "url", "not_public_address")
+    know_hosts(hooks)
+    assert (await hooks.post(url="https://inside.example/")).status_code == 201
+    assert_invalid(await hooks.post(url="https://rebound.example/"), "url", "not_public_address")
 
 
 @pytest.mark.usefixtures("engine")

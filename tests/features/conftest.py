@@ -2,6 +2,7 @@
 
 from tests.spec.conftest import (
     databases,
+    directory,
     engine,
     live,
     pytest_collection_modifyitems,
@@ -9,4 +10,6 @@ from tests.spec.conftest import (
     served,
 )
 
-__all__ = ["databases", "engine", "live", "pytest_collection_modifyitems", "pytest_generate_tests", "served"]
+__all__ = [
+    "databases", "directory", "engine", "live", "pytest_collection_modifyitems", "pytest_generate_tests", "served",
+]  # fmt: skip

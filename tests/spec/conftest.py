@@ -1,10 +1,10 @@
 """What the tests of the contract begin with: a running service, or the program on an empty directory; on both engines.
 
-A test that opens a store takes the fixture `engine`, by itself or with `live` or `run`, and runs once on each engine.
-One that can only be true of one of them says so, and why: `@pytest.mark.only_on("lmdb", "a database has its own
-backups")`. Of the cases of a test PostgreSQL gets one, but for `every_case`, whose cases differ in what they ask of the
-store; tests whose subject no store can change are marked `any_store`. Of the other tests a sixth runs on PostgreSQL,
-another one with each commit: `--crash-seed` gives the seed. `make test-long` tries all on both.
+A test that opens a store takes the fixture `engine`, mostly by `live`, `hooks`, `run` or `directory`, and runs once on
+each engine. One that can only be true of one of them says so, and why: `@pytest.mark.only_on("lmdb", "a database has
+its own backups")`. Of the cases of a test PostgreSQL gets one, but for `every_case`, whose cases differ in what they
+ask of the store; tests whose subject no store can change are marked `any_store`. Of the other tests a sixth runs on
+PostgreSQL, another one with each commit: `--crash-seed` gives the seed. `make test-long` tries all on both.
 """
 
 from __future__ import annotations
@@ -104,6 +104,12 @@ def databases(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.fixture
+def directory(tmp_path: Path, engine: str) -> Path:
+    """An empty directory, in which stores are opened on the engine of the test."""
+    return tmp_path
+
+
+@pytest.fixture
 def threads() -> HeldThreads:
     """On which the service of `live` commits, for a test that takes both."""
     return HeldThreads()
@@ -118,8 +124,8 @@ def served(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 
 @pytest.fixture
-async def live(tmp_path: Path, engine: str, served: dict[str, Any]) -> AsyncGenerator[Live, None]:
-    async with live_service(tmp_path, **served) as running:
+async def live(directory: Path, served: dict[str, Any]) -> AsyncGenerator[Live, None]:
+    async with live_service(directory, **served) as running:
         yield running
 
 
@@ -166,8 +172,8 @@ def browser(live: Live) -> Browser:
 
 
 @pytest.fixture
-async def hooks(tmp_path: Path, engine: str, served: dict[str, Any]) -> AsyncGenerator[Subscriber, None]:
-    async with subscribing(tmp_path, **served) as subscriber:
+async def hooks(directory: Path, served: dict[str, Any]) -> AsyncGenerator[Subscriber, None]:
+    async with subscribing(directory, **served) as subscriber:
         yield subscriber
 
 

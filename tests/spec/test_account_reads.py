@@ -31,8 +31,6 @@ from tests.spec.subscriber import Subscriber
 from tests.support.live import Live, live_service, report, succeeded
 from tests.support.mmdb_writer import Tree
 
-pytestmark = pytest.mark.usefixtures("engine")
-
 NONE = {"1h": 0, "24h": 0, "30d": 0}
 ONE = {"1h": 1, "24h": 1, "30d": 1}
 
@@ -263,14 +261,14 @@ async def test_lists_are_filtered(live: Live, public: str, secret: str):
     assert await listed(live, secret, "visitors", country="DE") == []
 
 
-async def test_countries_are_listed_and_shown(tmp_path: Path):
-    folder, tree = tmp_path / "network", Tree()
+async def test_countries_are_listed_and_shown(directory: Path):
+    folder, tree = directory / "network", Tree()
     folder.mkdir()
     for first, code in (("81.2.69.160", "GB"), ("93.184.216.0", "DE")):
         at = int.from_bytes(map(int, first.split(".")))
         tree.add(at, at + 15, {"country_code": code})
     (folder / "country.mmdb").write_bytes(tree.content("a test", 1_767_225_600))
-    async with live_service(tmp_path, network_directory=str(folder)) as live:
+    async with live_service(directory, network_directory=str(folder)) as live:
         public, secret = live.issue(environment="production")[1], live.issue("secret", "production")[1]
         await act(live, public, "a")
         await act(live, public, "b", device=2)
@@ -598,8 +596,8 @@ async def test_an_interrupted_erasure_of_an_account_is_completed_by_the_sweeper(
 
 
 @pytest.mark.slow(1.5)
-async def test_the_operator_lists_shows_and_erases_accounts_while_the_service_runs(tmp_path: Path):
-    async with live_service(tmp_path, now_ms=World.real().now_ms() - 60_000) as live:
+async def test_the_operator_lists_shows_and_erases_accounts_while_the_service_runs(directory: Path):
+    async with live_service(directory, now_ms=World.real().now_ms() - 60_000) as live:
         org, options = live.organization.id, live.options
         _, public = live.issue(environment="staging")
         answers = [

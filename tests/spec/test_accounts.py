@@ -19,8 +19,6 @@ from tests.spec.automation import Automation
 from tests.spec.responses import IDENTIFY, TOO_LITTLE, act, assert_error, visit
 from tests.support.live import ORIGIN, Live, report, succeeded
 
-pytestmark = pytest.mark.usefixtures("engine")
-
 
 async def event_of(live: Live, secret: str, answer: dict[str, Any]) -> dict[str, Any]:
     return succeeded(await live.client.get(f"/api/v1/events/{answer['request_id']}", headers={"x-api-key": secret}))
@@ -58,9 +56,8 @@ async def test_the_account_of_a_secret_key_is_verified_and_that_of_a_proxy_is_no
     for sent, verified in (({"x-api-key": secret}, True), ({"x-api-key": proxy, "x-svc-public-key": public}, False)):
         headers = {"x-svc-visitor-ip": "81.2.69.160", "x-svc-visitor-origin": ORIGIN, **sent}
         body = {"sdk": {}, "signals": report(), "account_id": "a"}
-        response = await live.client.post(IDENTIFY, json=body, headers=headers)
-        assert response.status_code == 200, response.text
-        assert (await event_of(live, secret, response.json()))["account_verified"] is verified
+        answer = succeeded(await live.client.post(IDENTIFY, json=body, headers=headers))
+        assert (await event_of(live, secret, answer))["account_verified"] is verified
 
 
 @pytest.mark.parametrize(
@@ -377,8 +374,6 @@ async def test_an_account_that_is_set_takes_the_place_of_its_sign_up(live: Live,
     await patch(live, secret, answers[0], action=None, account_id="a0")
     await patch(live, secret, answers[1], tag="x")
     assert await now() == (3, 3)
-    with live.found.store.read() as snapshot:
-        assert list(violations(snapshot)) == []
 
 
 async def test_a_sign_up_is_no_row_of_accounts_and_is_found_by_min_accounts(live: Live, public: str, secret: str):
@@ -439,8 +434,6 @@ async def test_a_replayed_report_moves_no_count_and_makes_no_pair_seen(live: Liv
     assert records(live) == before, "nobody verifies a replay"
     event = await event_of(live, secret, (await visit(live, public, device)).json())
     assert event["velocity"]["visitor"]["accounts"]["30d"] == 1
-    with live.found.store.read() as snapshot:
-        assert list(violations(snapshot)) == []
 
 
 # 11.2: changes of an event

@@ -10,7 +10,6 @@ import pytest
 
 from svc.features.billing.jobs import statement
 from svc.features.billing.settler import settle_all
-from svc.features.checks.invariants import violations
 from svc.features.erasure.visitors import erase_visitor
 from svc.features.retention.sweeper import Progress, sweep_if_believed
 from svc.identify.velocity.counts import MOST
@@ -26,7 +25,7 @@ from svc.kernel.work.clock import ClockWatch
 from svc.world import LONGEST_LEAD_MS
 from tests.spec.responses import visit
 from tests.spec.test_management_keys import SDK, Automation
-from tests.support.live import Live
+from tests.support.live import Live, succeeded
 from tests.support.worlds import EPOCH_MS
 
 FIRST_DAY = EPOCH_MS // DAY_MS
@@ -104,8 +103,6 @@ async def test_a_day_that_was_settled_early_gets_no_more_lines(live: Live, publi
     stated, settled, _, after = counted(live)
     assert settled == {day: usage.charged_micros for day, usage in stated.items() if usage.charged_micros}
     assert sum(settled.values()) == before - after
-    with live.found.store.read() as snapshot:
-        assert list(violations(snapshot)) == []
 
 
 async def test_charges_while_the_clock_is_400_days_ahead_are_of_the_day_that_it_is(live: Live, public: str):
@@ -133,8 +130,6 @@ async def test_charges_while_the_clock_is_400_days_ahead_are_of_the_day_that_it_
     live.clock.advance(hours=24, seconds=300)
     await visits(1)
     assert counted(live)[1] == {FIRST_DAY: 9 * PRICE}
-    with live.found.store.read() as snapshot:
-        assert list(violations(snapshot)) == []
 
 
 async def test_a_clock_that_stays_ahead_for_an_hour_dates_what_is_stored(live: Live, public: str):
@@ -184,9 +179,8 @@ async def test_an_operator_confirms_a_clock_that_was_set_back(live: Live, public
     assert (await visit(live, public)).status_code == 503
     live.found.store.write_now([partial(confirm_clock, now_ms=live.clock.now_ms)])
     await live.service.watch.look_at_clock()
-    response = await visit(live, public)
-    assert response.status_code == 200
-    assert made_at_ms(UUID(response.json()["request_id"]).bytes) == live.clock.now_ms
+    answer = succeeded(await visit(live, public))
+    assert made_at_ms(UUID(answer["request_id"]).bytes) == live.clock.now_ms
 
 
 async def set_back(live: Live, now_ms: int) -> None:

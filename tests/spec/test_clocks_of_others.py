@@ -16,7 +16,6 @@ from tests.support.live import Live
 from tests.support.serving_postgresql import at_rest
 
 __all__ = ["scene"]
-pytestmark = pytest.mark.usefixtures("engine")
 
 
 @pytest.mark.parametrize("hours", [0, 2, 24 * 400])

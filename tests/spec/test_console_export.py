@@ -17,8 +17,6 @@ from tests.spec.console import Console
 from tests.spec.responses import HEADLESS, act, assert_error, assert_invalid
 from tests.support.live import Live
 
-pytestmark = pytest.mark.usefixtures("engine")
-
 
 async def busy(live: Live, visits: int = 5) -> str:
     """A key of production with some visits, each some hours after the one before."""

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from svc.identify.records import RETENTION_MS
 from tests.spec.console import UNKNOWN, Console
 from tests.spec.console_browser import API
 from tests.spec.people import came_in
 from tests.spec.responses import act, assert_error
-from tests.support.live import Live
-
-pytestmark = pytest.mark.usefixtures("engine")
+from tests.support.live import Live, succeeded
 
 SECOND = {
     "name": "Second account",
@@ -26,14 +22,15 @@ NEVER = {"name": "Never", "condition": "score > 1000", "action": "challenge", "m
 
 async def save(live: Live, *rules: dict[str, Any], revision: int = 0) -> dict[str, Any]:
     _, admin = live.issue("management")
-    response = await live.client.put(
-        f"/api/v1/management/organizations/{live.organization.id}/rules",
-        json={"revision": revision, "rules": rules},
-        headers={"x-api-key": admin},
+    answer = succeeded(
+        await live.client.put(
+            f"/api/v1/management/organizations/{live.organization.id}/rules",
+            json={"revision": revision, "rules": rules},
+            headers={"x-api-key": admin},
+        )
     )
-    assert response.status_code == 200, response.text
     live.clock.advance(seconds=1)
-    return response.json()
+    return answer
 
 
 async def test_an_event_says_which_rule_decided_and_why_term_by_term(live: Live, console: Console):

@@ -222,12 +222,11 @@ async def test_a_session_ends_when_its_key_expires(live: Live, browser: Browser)
     await assert_signed_out(browser)
 
 
-@pytest.mark.usefixtures("engine")
-async def test_sessions_and_links_of_keys_of_another_region_are_refused(tmp_path: Path):
+async def test_sessions_and_links_of_keys_of_another_region_are_refused(directory: Path):
     """Interface 5: a key used on another region's API is refused, also where it is a session's."""
-    async with live_service(tmp_path) as live:
+    async with live_service(directory) as live:
         browser, token = await signed_in(live), link(live)
-    async with live_service(tmp_path, region="eu") as live:
+    async with live_service(directory, region="eu") as live:
         browser.live, browser.origin = live, live.url
         await assert_signed_out(browser)
         assert_error(await Browser(live).sign_in(token=token), 401, "unauthorized")

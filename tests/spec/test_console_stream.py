@@ -262,9 +262,8 @@ async def test_open_streams_and_sent_events_are_counted(live: Live, public: str)
     assert (await scrape(live))("svc_streams_open") == 0
 
 
-@pytest.mark.usefixtures("engine")
-async def test_the_drain_ends_streams_at_once(tmp_path: Path):
-    async with live_service(tmp_path, drain_limit_s=600) as live:
+async def test_the_drain_ends_streams_at_once(directory: Path):
+    async with live_service(directory, drain_limit_s=600) as live:
         browser = await signed_in(live)
         stream = await trio.open_tcp_stream("127.0.0.1", live.port)
         watched = Watching(stream)

@@ -18,8 +18,6 @@ from tests.spec.console import NOBODY, UNKNOWN, Console
 from tests.spec.responses import HEADLESS, TOO_LITTLE, act, assert_error, assert_invalid
 from tests.support.live import Live
 
-pytestmark = pytest.mark.usefixtures("engine")
-
 ELSEWHERE = {"x-forwarded-for": "95.194.3.4"}
 
 

@@ -32,7 +32,7 @@ from tests.spec.responses import (
     post,
     visit,
 )
-from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, report
+from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, report, succeeded
 
 EVENTS = "/api/v1/events"
 HOUR_MS = 3_600_000
@@ -48,9 +48,7 @@ async def get(live: Live, key: str, path: str = "", **query: Any) -> httpx.Respo
 
 async def listed(live: Live, key: str, **query: Any) -> list[str]:
     """The request ids of a page."""
-    response = await get(live, key, **query)
-    assert response.status_code == 200, response.text
-    return [row["request_id"] for row in response.json()["rows"]]
+    return [row["request_id"] for row in succeeded(await get(live, key, **query))["rows"]]
 
 
 def secret_key(live: Live, environment: str = "development", **fields: Any) -> str:
@@ -77,9 +75,7 @@ async def visits(
 async def test_a_row_has_the_values_of_its_identify_response_and_request(live: Live, public: str):
     """Interface 2.3: every field that applies."""
     answer = (await visit(live, public, tag="order 1", sdk={"platform": "web", "version": "0.1.0"})).json()
-    response = await get(live, secret_key(live, "production"))
-    assert response.status_code == 200
-    page = response.json()
+    page = succeeded(await get(live, secret_key(live, "production")))
     assert {name: page[name] for name in ("page", "page_size")} == {"page": 1, "page_size": 10}
     (row,) = page["rows"]
     assert TIMESTAMP.fullmatch(row.pop("occurred_at"))

@@ -18,7 +18,7 @@ from tests.spec.automation import Automation
 from tests.spec.commands import run_beside
 from tests.spec.responses import assert_error, assert_invalid, visit
 from tests.spec.test_events import EVENTS, get, secret_key, visits
-from tests.support.live import Live, live_service
+from tests.support.live import Live, live_service, succeeded
 
 HOUR_MS = 3_600_000
 EVEN, ODD = "81.2.69.160", "81.2.69.161"
@@ -26,9 +26,7 @@ EVEN, ODD = "81.2.69.160", "81.2.69.161"
 
 async def feed(live: Live, key: str, **query: Any) -> tuple[list[str], str]:
     """Request ids of a page of the feed, and its cursor."""
-    response = await get(live, key, order="oldest", **query)
-    assert response.status_code == 200, response.text
-    body = response.json()
+    body = succeeded(await get(live, key, order="oldest", **query))
     assert (body["page"], body["page_size"]) == (1, query.get("limit", 10))
     return [row["request_id"] for row in body["rows"]], body["next_cursor"]
 
@@ -245,14 +243,13 @@ async def test_the_lists_of_the_console_have_no_feed(live: Live, server_key: str
     assert response.status_code in (401, 422)
 
 
-@pytest.mark.usefixtures("engine")
 @pytest.mark.slow(0.2)
-async def test_cursors_outlive_a_restart(tmp_path: Any):
-    async with live_service(tmp_path) as live:
+async def test_cursors_outlive_a_restart(directory: Path):
+    async with live_service(directory) as live:
         made, secret = await visits(live, 3), secret_key(live)
         live.clock.now_ms += HOLD_MS
         _, cursor = await feed(live, secret, limit=1)
         now_ms = live.clock.now_ms
-    async with live_service(tmp_path) as live:
+    async with live_service(directory) as live:
         live.clock.now_ms = now_ms
         assert (await feed(live, secret, after=cursor))[0] == made[1:]

@@ -12,7 +12,7 @@ from svc.identify.history.origins import EXPECTED_FROM, REMEMBERED
 from svc.identify.matching.learned.return_intervals import ENOUGH
 from svc.kernel.values.ids import DAY_MS
 from tests.spec.responses import forward, visit
-from tests.support.live import ORIGIN, PUBLIC_ADDRESS, SCRIPTED, USER_AGENT, Live, live_service, report
+from tests.support.live import ORIGIN, PUBLIC_ADDRESS, SCRIPTED, USER_AGENT, Live, live_service, report, succeeded
 from tests.support.worlds import EPOCH_MS
 
 pytestmark = pytest.mark.any_store
@@ -43,9 +43,7 @@ async def fired(live: Live, key: str, headers: dict[str, str], signals: Any = No
     content = {"sdk": given.pop("sdk", {"platform": "web"}), "signals": signals or report()}
     sent = {"x-api-key": key, "origin": ORIGIN, "user-agent": USER_AGENT, "x-forwarded-for": PUBLIC_ADDRESS}
     sent |= {"accept": "*/*", "accept-encoding": "gzip"} | given | headers
-    response = await live.client.post("/api/v1/identify", json=content, headers=sent)
-    assert response.status_code == 200, response.text
-    return await evidence(live, response.json())
+    return await evidence(live, succeeded(await live.client.post("/api/v1/identify", json=content, headers=sent)))
 
 
 async def evidence(live: Live, answer: dict[str, Any]) -> tuple[str, ...]:
@@ -213,12 +211,11 @@ async def test_apps_are_not_compared_with_browsers(live: Live):
 # The TLS handshake
 
 
-@pytest.mark.usefixtures("engine")
-async def test_a_handshake_is_shown_and_accepted_only_from_trusted_proxies(tmp_path: Path):
+async def test_a_handshake_is_shown_and_accepted_only_from_trusted_proxies(directory: Path):
     """Setting `connection_tls_header`: archived, and part of the event's document."""
     for trusted, shown in ((("127.0.0.1/32",), {"tls": "t13d1516h2_8daaf6152771"}), (("10.0.0.0/8",), None)):
         settings: dict[str, Any] = {"trusted_proxies": trusted, "connection_tls_header": "x-ja4"}
-        async with live_service(tmp_path / trusted[0][:2], **settings) as live:
+        async with live_service(directory / trusted[0][:2], **settings) as live:
             _, key = live.issue()
             _, secret = live.issue("secret")
             answer = (await visit(live, key, headers={"x-ja4": "t13d1516h2_8daaf6152771"})).json()

@@ -370,7 +370,6 @@ async def test_empty_elements_of_a_list_of_addresses_count_for_nothing(live: Liv
     assert event.ip_address == "81.2.69.160"
 
 
-@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize(
     ("trusted", "seen", "fires"),
     [
@@ -381,10 +380,10 @@ async def test_empty_elements_of_a_list_of_addresses_count_for_nothing(live: Liv
     ],
 )
 async def test_connection_details_are_accepted_only_from_trusted_proxies(
-    tmp_path: Path, trusted: tuple[str, ...], seen: str, *, fires: bool
+    directory: Path, trusted: tuple[str, ...], seen: str, *, fires: bool
 ):
     """Signals 2, `vpn_os_mismatch`: the edge's word against the user agent's."""
-    async with live_service(tmp_path, trusted_proxies=trusted, connection_os_header="x-connection-os") as live:
+    async with live_service(directory, trusted_proxies=trusted, connection_os_header="x-connection-os") as live:
         _, key = live.issue(allowed_origins=(ORIGIN,))
         headers = {"user-agent": USER_AGENT, "x-forwarded-for": PUBLIC_ADDRESS, "x-connection-os": seen}
         answer = (await live.identify(key, {"timezone": "UTC"}, headers=headers)).json()

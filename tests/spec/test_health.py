@@ -17,8 +17,6 @@ from tests.spec.subscriber import URL, Subscriber
 from tests.support.live import Live, live_service
 from tests.support.receivers import DOWN
 
-pytestmark = pytest.mark.usefixtures("engine")
-
 PLACES = ("", "/api/v1")
 
 
@@ -63,12 +61,12 @@ async def test_missing_network_data_does_not_fail_readiness(live: Live):
     assert response.json()["checks"]["network_data"] == "missing"
 
 
-async def test_old_network_data_is_stale_and_does_not_fail_readiness(tmp_path: Path):
+async def test_old_network_data_is_stale_and_does_not_fail_readiness(directory: Path):
     """Decisions 9.1: older than the setting says."""
     built_at = datetime.combine(BuiltInRanges().built_at, time(), UTC)
     for days, expected in ((30, "ok"), (31, "stale")):
         now_ms = round((built_at + timedelta(days=days)).timestamp() * 1000)
-        async with live_service(tmp_path, now_ms=now_ms, network_stale_days=30) as live:
+        async with live_service(directory, now_ms=now_ms, network_stale_days=30) as live:
             response = await live.client.get("/readyz")
             assert (response.status_code, response.json()["status"]) == (200, "ready")
             assert response.json()["checks"]["network_data"] == expected

@@ -99,13 +99,12 @@ async def test_a_key_is_remembered_for_24_hours(live: Live, key: str):
     assert len(live.events()) == 2
 
 
-@pytest.mark.usefixtures("engine")
-async def test_a_key_is_remembered_across_a_restart(tmp_path: Path):
+async def test_a_key_is_remembered_across_a_restart(directory: Path):
     """Decisions 3.2, 3.3: it is on disk with its event."""
-    async with live_service(tmp_path) as live:
+    async with live_service(directory) as live:
         _, secret = live.issue()
         first = (await visit(live, secret, headers=KEYED)).json()
-    async with live_service(tmp_path) as live:
+    async with live_service(directory) as live:
         assert (await visit(live, secret, headers=KEYED)).json() == duplicate_of(first)
 
 

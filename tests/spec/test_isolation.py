@@ -38,8 +38,6 @@ from tests.support.effort import effort
 from tests.support.live import Live, live_service
 from tests.support.worlds import EPOCH_MS
 
-pytestmark = pytest.mark.usefixtures("engine")
-
 SHARED = {META.name, WEIGHTS_SNAPSHOTS.name}
 """Tables whose rows are of no organization."""
 ROWS_A_TABLE = 1
@@ -204,8 +202,8 @@ async def responses(live: Live, paths: list[tuple[str, str]]) -> list[Seen]:
 
 
 @pytest.mark.slow(4)
-async def test_a_corrupt_row_fails_its_own_request_and_nothing_else(tmp_path: Path, crash_seed: int):
-    async with two_organizations(tmp_path, crash_seed) as scene:
+async def test_a_corrupt_row_fails_its_own_request_and_nothing_else(directory: Path, crash_seed: int):
+    async with two_organizations(directory, crash_seed) as scene:
         live, store = scene.live, scene.live.found.store
         before, quiet = await responses(live, scene.paths), await responses(live, scene.quiet)
         for found in (before, quiet):

@@ -16,8 +16,6 @@ from tests.spec.responses import HEADLESS, TOO_LITTLE, act, assert_error, visit
 from tests.spec.test_accounts import event_of, patch
 from tests.support.live import Live, report, succeeded
 
-pytestmark = pytest.mark.usefixtures("engine")
-
 FRAUD = {"label": "fraud", "label_reason": "chargeback"}
 
 

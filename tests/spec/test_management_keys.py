@@ -18,7 +18,7 @@ from svc.kernel.tenants import queries as lookups
 from svc.kernel.work.slices import MAX_AT_ONCE
 from tests.spec.automation import MANAGEMENT, Automation, stored_keys
 from tests.spec.responses import BROWSER, assert_error, assert_invalid, nothing_stored, visit
-from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live
+from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, succeeded
 from tests.support.worlds import HeldThreads
 
 SDK, PROXY = "/sdk-keys", "/proxy-credentials"
@@ -31,10 +31,9 @@ VISITOR = {"x-svc-visitor-ip": PUBLIC_ADDRESS}
 
 
 async def listed(automation: Automation, path: str) -> list[dict[str, Any]]:
-    response = await automation("GET", path)
-    assert response.status_code == 200, response.text
-    assert set(response.json()) == {LIST_OF[path]}
-    return response.json()[LIST_OF[path]]
+    answer = succeeded(await automation("GET", path))
+    assert set(answer) == {LIST_OF[path]}
+    return answer[LIST_OF[path]]
 
 
 async def use(live: Live, path: str, secret: str) -> int:
@@ -48,9 +47,8 @@ async def use(live: Live, path: str, secret: str) -> int:
 async def test_a_management_key_describes_itself(live: Live, role: str):
     """Interface 2.6."""
     automation = Automation(live, role)
-    response = await live.client.get(f"{MANAGEMENT}/key", headers={"x-api-key": automation.secret})
-    assert response.status_code == 200
-    assert response.json() == {
+    answer = succeeded(await live.client.get(f"{MANAGEMENT}/key", headers={"x-api-key": automation.secret}))
+    assert answer == {
         "key_id": automation.key.id,
         "organization_id": live.organization.id,
         "name": automation.key.name,

@@ -27,8 +27,6 @@ from tests.spec.people import PASSWORD, add_member, came_in, invited, stored
 from tests.spec.responses import assert_error, nothing_stored
 from tests.support.live import Live, live_service
 
-pytestmark = pytest.mark.usefixtures("engine")
-
 T = TypeVar("T")
 ADA = "ada@shop.example"
 OFFER, CONFIRM = API + "/totp", API + "/totp/confirm"
@@ -74,7 +72,7 @@ async def test_a_member_signs_in_by_address_and_password(live: Live):
 
 
 @pytest.mark.slow(0.8)
-async def test_every_failure_gets_the_same_response_for_the_same_work(tmp_path: Path):
+async def test_every_failure_gets_the_same_response_for_the_same_work(directory: Path):
     """Unknown address, wrong password, no code, a wrong one, one that was used, an invited member, a suspended one, one
     of a removed organization: one hash each, nothing written, one response.
     """
@@ -85,7 +83,7 @@ async def test_every_failure_gets_the_same_response_for_the_same_work(tmp_path: 
             hashed.append(function)
         return await World.real().run_sync(function, undisturbed=undisturbed)
 
-    async with live_service(tmp_path, run_sync=run_sync) as live:
+    async with live_service(directory, run_sync=run_sync) as live:
         _, member_id = await with_codes(live)
         add_member(live, email="invited@shop.example")
         await came_in(live, email="suspended@shop.example")
@@ -213,7 +211,7 @@ async def test_attempts_from_one_address_are_limited_whomever_they_name(live: Li
 
 
 @pytest.mark.slow(0.8)
-async def test_a_flood_of_sign_ins_waits_its_turn_and_keeps_nobody_else_waiting(tmp_path: Path):
+async def test_a_flood_of_sign_ins_waits_its_turn_and_keeps_nobody_else_waiting(directory: Path):
     """One password is hashed at a time; identifications go on, and what would wait too long is told so."""
     running, most = 0, 0
     go_on = trio.Event()
@@ -228,7 +226,7 @@ async def test_a_flood_of_sign_ins_waits_its_turn_and_keeps_nobody_else_waiting(
         running -= 1
         return function()
 
-    async with live_service(tmp_path, run_sync=run_sync) as live:
+    async with live_service(directory, run_sync=run_sync) as live:
         _, public = live.issue()
         statuses: list[int] = []
 

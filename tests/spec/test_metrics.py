@@ -32,8 +32,6 @@ from tests.support.receivers import DOWN, OK
 from tests.support.serving_postgresql import analyze
 from tests.support.worlds import HeldThreads
 
-pytestmark = pytest.mark.usefixtures("engine")
-
 
 class Scraped:
     """Samples by name and labels."""
@@ -71,10 +69,10 @@ LOOPBACK_HOSTS = ["localhost", "LOCALHOST:9464", "svc.localhost", "127.0.0.1:1",
     [(host, 200) for host in [*LOOPBACK_HOSTS, "svc-metrics", "Metrics.Internal.:9464"]]
     + [(host, 421) for host in ("rebound.example", "localhost.example:9464", "127.0.0.1.example", "svc", "[", "")],
 )
-async def test_the_metrics_are_read_by_no_name_of_somebody_else(tmp_path: Path, host: str, status: int):
+async def test_the_metrics_are_read_by_no_name_of_somebody_else(directory: Path, host: str, status: int):
     """Decisions 9.2: a page whose name leads here for a moment (DNS rebinding) reads nothing."""
     settings = {"metrics_hosts": ("metrics.internal",), "metrics_bind": "svc-metrics:9464"}
-    async with live_service(tmp_path, metrics=True, **settings) as live, httpx.AsyncClient(verify=False) as client:
+    async with live_service(directory, metrics=True, **settings) as live, httpx.AsyncClient(verify=False) as client:
         for method in ("GET", "HEAD"):
             response = await client.request(method, live.metrics_url, headers={"host": host})
             assert response.status_code == status
@@ -83,8 +81,8 @@ async def test_the_metrics_are_read_by_no_name_of_somebody_else(tmp_path: Path, 
             assert ("svc_http_requests_total" in response.text) is (status == 200 and method == "GET")
 
 
-async def test_the_metrics_address_serves_only_metrics(tmp_path: Path):
-    async with live_service(tmp_path, metrics=True) as live, httpx.AsyncClient(verify=False) as client:
+async def test_the_metrics_address_serves_only_metrics(directory: Path):
+    async with live_service(directory, metrics=True) as live, httpx.AsyncClient(verify=False) as client:
         assert (await live.client.get("/metrics")).status_code == 404
         own = live.metrics_url.removesuffix("/metrics")
         for path in ("/", "/healthz", "/api/v1/identify", "/metrics/", "//metrics"):
@@ -324,8 +322,8 @@ async def test_no_label_identifies_a_client(live: Live):
     assert found.labels("table") <= {table.name for table in TABLES}
 
 
-async def test_two_services_in_one_process_share_no_metrics(tmp_path: Path):
-    async with live_service(tmp_path / "a", metrics=True) as one, live_service(tmp_path / "b", metrics=True) as other:
+async def test_two_services_in_one_process_share_no_metrics(directory: Path):
+    async with live_service(directory / "a", metrics=True) as one, live_service(directory / "b", metrics=True) as other:
         _, key = one.issue()
         await visit(one, key, report(1))
         count: dict[str, Any] = {"route": "identify", "status": "200", "code": ""}

@@ -200,14 +200,13 @@ async def test_credit_that_is_used_up_is_told_of_and_readiness_stays(live: Live)
     assert made.number
 
 
-@pytest.mark.usefixtures("engine")
-async def test_the_metrics_count_those_who_are_short_of_credit(tmp_path: Path):
-    found = opened(tmp_path)
+async def test_the_metrics_count_those_who_are_short_of_credit(directory: Path):
+    found = opened(directory)
     create_organization(found, World.real(), "shop", credit=0)
     create_organization(found, World.real(), "another", credit=None)
     found.store.close()
     name = "svc_organizations_short_of_credit"
-    async with live_service(tmp_path, metrics=True) as live:
+    async with live_service(directory, metrics=True) as live:
         scraped = await scrape(live)
         while scraped(name, state="used_up") == 0:  # its first look, once it is the leader
             await trio.lowlevel.checkpoint()

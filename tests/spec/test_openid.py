@@ -45,8 +45,6 @@ from tests.support.openid_provider import (
 )
 from tests.support.worlds import EPOCH_MS, SettableClock, settable_world
 
-pytestmark = pytest.mark.usefixtures("engine")
-
 BEGIN, CALLBACK = "/console/oidc", "/console/oidc/callback"
 ROLES = ("svc-admins=admin", "fraud=analyst", "staff=viewer")
 
@@ -123,17 +121,17 @@ async def service(directory: Path, issuer: str, claim: str = "groups", now_ms: i
 
 
 @pytest.fixture
-async def scene(tmp_path: Path) -> AsyncGenerator[Scene]:
+async def scene(directory: Path) -> AsyncGenerator[Scene]:
     clock: list[Live] = []
     with odd_provider(lambda: clock[0].clock.now_ms) as provider:
-        async with service(tmp_path, provider.url) as live:
+        async with service(directory, provider.url) as live:
             clock.append(live)
             yield Scene(live, provider)
 
 
 @pytest.mark.filterwarnings("ignore:get_jwt_config:DeprecationWarning", "ignore:authlib.jose:DeprecationWarning")
 @pytest.mark.slow(0.4)
-async def test_the_real_provider_lets_a_person_in_with_the_role_that_it_names(tmp_path: Path):
+async def test_the_real_provider_lets_a_person_in_with_the_role_that_it_names(directory: Path):
     """oidc-provider-mock, which others test their clients with: real time, and code by code."""
     import oidc_provider_mock  # takes long to import, in each process
 
@@ -141,7 +139,7 @@ async def test_the_real_provider_lets_a_person_in_with_the_role_that_it_names(tm
         issuer = f"http://localhost:{server.server_port}"
         async with (
             httpx.AsyncClient(trust_env=False) as person,
-            service(tmp_path, issuer, "realm_access.roles", World.real().now_ms()) as live,
+            service(directory, issuer, "realm_access.roles", World.real().now_ms()) as live,
         ):
             claims = {"email": "ada@shop.example", "name": "Ada", "realm_access": {"roles": ["x", "fraud"]}}
             await person.put(f"{issuer}/users/ada", json=claims)

@@ -238,11 +238,10 @@ async def test_concurrent_duplicates_are_all_answered_alike(live: Live, public: 
     assert len(live.events()) == 1
 
 
-@pytest.mark.usefixtures("engine")
-async def test_the_original_response_is_read_from_the_store_after_a_restart(tmp_path: Path):
+async def test_the_original_response_is_read_from_the_store_after_a_restart(directory: Path):
     """Decisions 3.3: everything that the response says is on disk."""
-    async with live_service(tmp_path) as live:
+    async with live_service(directory) as live:
         _, secret = live.issue()
         first = (await visit(live, secret, headers=KEYED)).json()
-    async with live_service(tmp_path) as live:
+    async with live_service(directory) as live:
         assert (await visit(live, secret, headers=FULL)).json() == whole(first)

@@ -13,8 +13,6 @@ from tests.spec.test_accounts import patch
 from tests.spec.test_labels import after, faults
 from tests.support.live import Live, succeeded
 
-pytestmark = pytest.mark.usefixtures("engine")
-
 COUNTS = ("events", "labelled", "fraud", "legitimate")
 
 

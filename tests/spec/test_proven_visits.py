@@ -311,10 +311,9 @@ async def test_a_clock_that_is_wrong_by_a_day_still_proves(live: Live, browser: 
         assert (await browser.visit(late))["proven"] is True
 
 
-@pytest.mark.usefixtures("engine")
 @pytest.mark.any_store
 def test_a_replay_of_stored_reports_proves_what_was_proven(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, directory: Path
 ):
     """`docs/backtesting.md`: bytes, origin and time are those that were stored."""
     at_ms = 1_772_359_200_000
@@ -323,7 +322,7 @@ def test_a_replay_of_stored_reports_proves_what_was_proven(
         signals = report(client_token=TOKEN, nonce=f"replayed-{hour}", collected_at=at_ms + hour * 3_600_000)
         seen = compact({"at": f"2026-03-01T{10 + hour}:00:00Z", "ip": PUBLIC_ADDRESS, "origin": ORIGIN})
         lines.append(seen[:-1] + b',"signals":' + BrowserKey().signed(signals) + b"}\n")
-    answers: list[dict[str, Any]] = program(capsys, monkeypatch, tmp_path).replay(b"".join(lines).decode())
+    answers: list[dict[str, Any]] = program(capsys, monkeypatch, directory).replay(b"".join(lines).decode())
     assert [answer["proven"] for answer in answers] == [False, True]
 
 

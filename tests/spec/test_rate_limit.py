@@ -290,11 +290,10 @@ async def test_a_changed_limit_applies_at_the_next_request(live: Live, limit: in
     assert rate(await visit(live, secret)) == (limit, limit - 1)
 
 
-@pytest.mark.usefixtures("engine")
-async def test_a_restart_refills_the_bucket(tmp_path: Path):
+async def test_a_restart_refills_the_bucket(directory: Path):
     """Decisions 4."""
-    async with live_service(tmp_path) as live:
+    async with live_service(directory) as live:
         _, secret = limited(live, 1)()
         assert [(await visit(live, secret)).status_code for _ in range(2)] == [200, 429]
-    async with live_service(tmp_path) as live:
+    async with live_service(directory) as live:
         assert (await visit(live, secret)).status_code == 200

@@ -103,12 +103,11 @@ HOME, ABROAD = 5, 130
 TOKEN = "the token of the visitor"
 
 
-@pytest.mark.usefixtures("engine")
 async def test_a_token_from_a_country_and_network_that_the_visitor_never_had_fires_once_it_has_a_weight(
-    folder: Path, tmp_path: Path
+    folder: Path, directory: Path
 ):
     """`network_new_for_visitor` weighs 0 by default: a configuration gives it a weight."""
-    async with live_service(tmp_path, network_directory=str(folder)) as live:
+    async with live_service(directory, network_directory=str(folder)) as live:
         _, key = live.issue()
         _, management = live.issue("management")
         await seen(live, key, HOME, report(), TOKEN)
@@ -128,11 +127,10 @@ async def test_a_token_from_a_country_and_network_that_the_visitor_never_had_fir
         assert (trigger["group"], trigger["weight"], trigger["confidence"]) == ("velocity", 7, "low")
 
 
-@pytest.mark.usefixtures("engine")
 async def test_the_same_country_or_a_device_that_is_recognized_without_its_token_is_no_news(
-    folder: Path, tmp_path: Path
+    folder: Path, directory: Path
 ):
-    async with live_service(tmp_path, network_directory=str(folder)) as live:
+    async with live_service(directory, network_directory=str(folder)) as live:
         _, key = live.issue()
         _, secret = live.issue("secret")
         await seen(live, key, HOME, report(), TOKEN)

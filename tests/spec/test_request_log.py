@@ -109,12 +109,11 @@ async def test_a_client_disconnect_is_logged_without_a_status(live: Live, thread
     assert "status" not in line
 
 
-@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize(("setting", "statuses"), [("all", [200, 401]), ("refused", [401]), ("none", [])])
 async def test_which_requests_are_logged_is_a_setting(
-    tmp_path: Path, logged: list[Any], setting: str, statuses: list[int]
+    directory: Path, logged: list[Any], setting: str, statuses: list[int]
 ):
-    async with live_service(tmp_path, log_requests=setting) as live:
+    async with live_service(directory, log_requests=setting) as live:
         await live.client.get("/healthz")
         await live.client.get("/api/v1/events")
     assert [line["status"] for line in requests(logged)] == statuses

@@ -84,8 +84,7 @@ async def swept(live: Live, at_ms: int, *, visitor_days: int = 365, with_passes:
 
 
 def counts(live: Live, *tables: Any) -> list[int]:
-    with live.found.store.read() as snapshot:
-        return [snapshot.count(table) for table in tables]
+    return [live.count(table) for table in tables]
 
 
 async def test_an_event_is_deleted_after_30_days_with_all_dependent_rows(live: Live):

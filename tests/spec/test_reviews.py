@@ -23,8 +23,6 @@ from tests.spec.test_labels import after, faults
 from tests.support.live import Live, succeeded
 from tests.support.serving_postgresql import at_rest
 
-pytestmark = pytest.mark.usefixtures("engine")
-
 ALL = [{"name": "All", "condition": "true", "action": "review"}]
 NOBODY = "mem_" + "0" * 20
 

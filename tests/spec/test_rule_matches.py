@@ -38,10 +38,8 @@ from tests.spec.test_filters import follow
 from tests.spec.test_parquet import parquet_rows
 from tests.spec.test_rules import Shop
 from tests.store.test_events import event
-from tests.support.live import Live, live_service
+from tests.support.live import Live, live_service, succeeded
 from tests.support.worlds import EPOCH_MS
-
-pytestmark = pytest.mark.usefixtures("engine")
 
 OF_A = {"name": "Of a", "condition": 'account.id == "a"', "action": "review"}
 OF_ANY = {"name": "Of any", "condition": 'present("account.id")', "action": "block", "mode": "shadow"}
@@ -59,13 +57,12 @@ async def decided(shop: Shop) -> tuple[str, str, list[str]]:
     """Ids of the rules `OF_A` and `OF_ANY`; and the request ids of events of the accounts a, a, b and of none, oldest
     first.
     """
-    saved = await shop.save(OF_A, OF_ANY)
-    assert saved.status_code == 200, saved.text
+    answer = succeeded(await shop.save(OF_A, OF_ANY))
     made: list[str] = []
     for account in ("a", "a", "b", None):
         shop.live.clock.now_ms += 1000
         made.append((await act(shop.live, shop.public, account))["request_id"])
-    of_a, of_any = (rule["id"] for rule in saved.json()["rules"])
+    of_a, of_any = (rule["id"] for rule in answer["rules"])
     return of_a, of_any, made
 
 
@@ -123,8 +120,7 @@ async def test_a_rule_is_combined_with_other_filters_and_followed_by_cursors(sho
         assert pages == [[made[2], made[1]], [made[0]]]
         made += [(await act(shop.live, shop.public))["request_id"] for _ in range(64 - len(made))]
         index(shop.live.found.store)
-    with shop.live.found.store.read() as snapshot:
-        assert snapshot.count(EVENT_SEGMENTS)
+    assert shop.live.count(EVENT_SEGMENTS)
     first = (await get(shop.live, shop.secret, limit=1, rule=of_a)).json()["next_cursor"]
     for other in ({}, {"rule": of_any}, {"rule": of_a, "shadow": "true"}):
         refused = await get(shop.live, shop.secret, cursor=first, **other)

@@ -16,9 +16,7 @@ from tests.spec.console_browser import Browser
 from tests.spec.people import came_in
 from tests.spec.responses import assert_error
 from tests.spec.test_labels import after
-from tests.support.live import Live
-
-pytestmark = pytest.mark.usefixtures("engine")
+from tests.support.live import Live, succeeded
 
 SHADOW = {"name": "Seen", "condition": "score >= 50", "action": "review", "mode": "shadow"}
 ACTIVE = {"name": "Known", "condition": "score >= 60", "action": "block"}
@@ -53,9 +51,8 @@ async def test_an_analyst_saves_rules_that_decide_nothing_and_no_others(live: Li
     admin, analyst = Automation(live), await member(live, role)
     assert (await save(admin, ACTIVE, ACTIVE | {"name": "Second"})).status_code == 200
     first, second = (await rules_of(admin))["rules"]
-    saved = await save(analyst, first, SHADOW, second, SHADOW | {"name": "Off", "mode": "off"})
-    assert saved.status_code == 200, saved.text
-    _, shadow, _, off = saved.json()["rules"]
+    answer = succeeded(await save(analyst, first, SHADOW, second, SHADOW | {"name": "Off", "mode": "off"}))
+    _, shadow, _, off = answer["rules"]
     for wrong in (
         (second, first),
         (first,),
@@ -143,10 +140,9 @@ async def test_a_proposal_can_be_saved_as_it_is_read(live: Live):
     (listed,) = (await admin("GET", "/rule-proposals")).json()["proposals"]
     (shown,) = (await run_beside("rule", "proposals", live.organization.id, "--json", *live.options)).json["proposals"]
     for proposal in (listed, shown):
-        saved = await save(admin, *proposal["rules"])
-        assert saved.status_code == 200, saved.text
-        assert [rule["name"] for rule in saved.json()["rules"]] == ["Blocked", "Known", "Trusted", "Seen"]
-        assert saved.json()["rules"][0]["id"] == blocked["id"]
+        answer = succeeded(await save(admin, *proposal["rules"]))
+        assert [rule["name"] for rule in answer["rules"]] == ["Blocked", "Known", "Trusted", "Seen"]
+        assert answer["rules"][0]["id"] == blocked["id"]
 
 
 async def test_a_proposal_is_refused_as_a_save_is_and_beyond_twenty(live: Live, admin: Automation):

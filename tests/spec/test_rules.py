@@ -22,8 +22,6 @@ from tests.spec.responses import act, assert_error, forward, visit
 from tests.spec.test_accounts import event_of
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, report, succeeded
 
-pytestmark = pytest.mark.usefixtures("engine")
-
 FIFTH = {"name": "Fifth account", "condition": 'velocity.visitor.accounts["30d"] >= 5', "action": "review"}
 
 
@@ -101,9 +99,7 @@ async def test_every_organization_starts_with_two_rules_in_both_rulesets(shop: S
 async def test_a_ruleset_is_saved_as_a_whole_and_rules_keep_their_ids(shop: Shop):
     first = (await shop.rules())["rules"]
     kept = {name: first[0][name] for name in ("id", "name", "condition", "action")}
-    saved = await shop.save(FIFTH | {"note": "by the payments team"}, kept)
-    assert saved.status_code == 200, saved.text
-    answer = saved.json()
+    answer = succeeded(await shop.save(FIFTH | {"note": "by the payments team"}, kept))
     assert answer == await shop.rules()
     assert answer["revision"] == 1
     assert [rule["name"] for rule in answer["rules"]] == ["Fifth account", "Blocked"]

@@ -21,8 +21,6 @@ from tests.spec.responses import assert_error, visit
 from tests.support.engines import opening
 from tests.support.live import Live, live_service
 
-pytestmark = pytest.mark.usefixtures("engine")
-
 VIEWS = "/console/api/views"
 GIVEN: dict[str, Any] = {"name": "Sign-ups by VPN", "screen": "events", "query": {"group": "vpn", "window": "7d"}}
 

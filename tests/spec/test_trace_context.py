@@ -17,8 +17,6 @@ from tests.support.live import ORIGIN, Live
 from tests.support.receivers import Post
 from tests.support.serving_postgresql import at_rest
 
-pytestmark = pytest.mark.usefixtures("engine")
-
 TRACE, CALLER = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 SENT = {"traceparent": f"00-{TRACE}-{CALLER}-01", "tracestate": "rojo=1, congo=t61rcWkgMzE"}
 

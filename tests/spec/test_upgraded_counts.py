@@ -35,8 +35,6 @@ from tests.store.release import RELEASED, unpack
 from tests.support.live import Live, live_service, report, succeeded
 from tests.support.worlds import EPOCH_MS
 
-pytestmark = pytest.mark.usefixtures("engine")
-
 Counts = dict[tuple[str, str, int], tuple[tuple[int, ...], ...]]
 
 
@@ -291,8 +289,8 @@ async def test_a_store_without_old_events_has_nothing_to_count(live: Live, publi
 
 
 @pytest.mark.only_on("lmdb", "0.2.0 had no other engine")
-async def test_a_store_of_0_2_0_counts_its_visitors_after_the_upgrade(tmp_path: Path):
-    directory, known = unpack(RELEASED / "0.2.0.tar.xz", tmp_path)
+async def test_a_store_of_0_2_0_counts_its_visitors_after_the_upgrade(directory: Path):
+    directory, known = unpack(RELEASED / "0.2.0.tar.xz", directory)
     world = World.real()
     upgrade(directory, world.run_sync, map_bytes=64 << 20, program=svc.__version__, now_ms=world.now_ms)
     async with live_service(directory, now_ms=EPOCH_MS + 60_000) as live:

@@ -18,8 +18,6 @@ from svc.identify.scoring.signals import CATALOG
 from tests.spec.responses import BROWSER, DRIVEN, assert_error, visit
 from tests.support.live import ORIGIN, Live, live_service, report
 
-pytestmark = pytest.mark.usefixtures("engine")
-
 HTML = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 """What a browser sends when a person opens a page."""
 built = pytest.mark.skipif(pages.sdk_version() is None, reason="the web pages are not built (`make web`)")
@@ -50,8 +48,8 @@ class Trying(NamedTuple):
 
 
 @pytest.fixture
-async def trying(tmp_path: Path) -> AsyncGenerator[Trying, None]:
-    directory = tmp_path / "trying"
+async def trying(directory: Path) -> AsyncGenerator[Trying, None]:
+    directory = directory / "trying"
     async with live_service(directory) as before:
         _, key = before.issue()
         _, secret = before.issue("secret")
@@ -86,21 +84,21 @@ async def test_the_page_is_off_unless_the_operator_turns_it_on(live: Live):
 @pytest.mark.parametrize(
     ("kind", "environment"), [("public", "production"), ("secret", "development"), ("proxy", "development")]
 )
-async def test_the_page_accepts_only_a_public_development_key(tmp_path: Path, kind: str, environment: str):
-    async with live_service(tmp_path) as live:
+async def test_the_page_accepts_only_a_public_development_key(directory: Path, kind: str, environment: str):
+    async with live_service(directory) as live:
         _, secret = live.issue(kind, environment)
     with pytest.RaisesGroup(pytest.RaisesExc(TryKeyError, match="public development key alone")):
-        async with live_service(tmp_path, try_key=secret):
+        async with live_service(directory, try_key=secret):
             pass
 
 
-async def test_the_page_rejects_a_revoked_or_unknown_key(tmp_path: Path):
-    async with live_service(tmp_path) as live:
+async def test_the_page_rejects_a_revoked_or_unknown_key(directory: Path):
+    async with live_service(directory) as live:
         key, secret = live.issue()
         live.revoke(key)
     for wrong in (secret, "svc_pk_us_development_nothing"):
         with pytest.RaisesGroup(pytest.RaisesExc(TryKeyError, match="no such key")):
-            async with live_service(tmp_path, try_key=wrong):
+            async with live_service(directory, try_key=wrong):
                 pass
 
 
@@ -229,12 +227,12 @@ async def test_visits_with_other_keys_are_neither_shown_nor_erased_by_the_page(t
     assert len(trying.live.events()) == 3
 
 
-async def test_the_page_needs_a_key_for_the_web(tmp_path: Path):
+async def test_the_page_needs_a_key_for_the_web(directory: Path):
     """Decisions 2.7: what a page sends is scored as `web`, which the key must have."""
-    async with live_service(tmp_path) as live:
+    async with live_service(directory) as live:
         _, secret = live.issue(platforms=("ios",))
     with pytest.RaisesGroup(pytest.RaisesExc(TryKeyError, match="none of the key's platforms")):
-        async with live_service(tmp_path, try_key=secret):
+        async with live_service(directory, try_key=secret):
             pass
 
 

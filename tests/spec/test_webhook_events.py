@@ -21,8 +21,6 @@ from svc.identify.scoring.weights import WeightsChange
 from tests.spec.responses import forward
 from tests.support.live import PUBLIC_ADDRESS, Live, live_service, mistyped, opened, report, succeeded
 
-pytestmark = pytest.mark.usefixtures("engine")
-
 SUSPICIOUS = {**report(), "webdriver": True}
 
 
@@ -68,9 +66,9 @@ def suspect_everything(live: Live) -> None:
     live.found.store.write_now([lambda txn: save_weights(txn, number, None, "web", change, live.clock.now_ms)])
 
 
-async def test_a_suspicious_identification_sends_two_events_with_the_fields_of_the_event(tmp_path: Path):
+async def test_a_suspicious_identification_sends_two_events_with_the_fields_of_the_event(directory: Path):
     receiver = Receiver()
-    async with live_service(tmp_path, transport=receiver) as live:
+    async with live_service(directory, transport=receiver) as live:
         subscribe(live, "live")
         suspect_everything(live)
         _, secret = live.issue(environment="production")
@@ -89,10 +87,10 @@ async def test_a_suspicious_identification_sends_two_events_with_the_fields_of_t
         assert suspect["data"] == {**data, "suspect_threshold": 1}
 
 
-async def test_an_identification_is_suspect_from_the_threshold_on(tmp_path: Path):
+async def test_an_identification_is_suspect_from_the_threshold_on(directory: Path):
     receiver = Receiver()
     weights = dict.fromkeys(signal_names("web"), 0) | {"automation": 50}
-    async with live_service(tmp_path, transport=receiver) as live:
+    async with live_service(directory, transport=receiver) as live:
         subscribe(live, "live")
         number, now_ms = live.organization.number, live.clock.now_ms
         public, secret = (live.issue(kind, "production")[1] for kind in ("public", "secret"))
@@ -106,9 +104,9 @@ async def test_an_identification_is_suspect_from_the_threshold_on(tmp_path: Path
         assert [each["data"]["suspect_threshold"] for each in said if each["type"] == "visitor.suspect"] == [50, 49]
 
 
-async def test_an_unsuspicious_identification_sends_one_event_and_a_duplicate_none(tmp_path: Path):
+async def test_an_unsuspicious_identification_sends_one_event_and_a_duplicate_none(directory: Path):
     receiver = Receiver()
-    async with live_service(tmp_path, transport=receiver) as live:
+    async with live_service(directory, transport=receiver) as live:
         subscribe(live, "live")
         _, secret = live.issue(environment="production")
         for _ in range(3):
@@ -130,9 +128,9 @@ async def refused_twice_over(live: Live, receiver: Receiver, key: str, **sent: A
     return events[-1]
 
 
-async def test_refusals_of_a_recognized_key_are_notified_and_others_are_not(tmp_path: Path):
+async def test_refusals_of_a_recognized_key_are_notified_and_others_are_not(directory: Path):
     receiver = Receiver()
-    async with live_service(tmp_path, transport=receiver) as live:
+    async with live_service(directory, transport=receiver) as live:
         subscribe(live, "live")
         key, secret = live.issue(environment="production")
         await live.identify(mistyped(secret))
@@ -148,17 +146,17 @@ async def test_refusals_of_a_recognized_key_are_notified_and_others_are_not(tmp_
     assert len(receiver.said) == 1
 
 
-async def test_refusals_of_the_last_second_are_kept_when_the_service_ends(tmp_path: Path):
+async def test_refusals_of_the_last_second_are_kept_when_the_service_ends(directory: Path):
     """The sum of `count` is how many there were (decisions 8.9), over restarts, too."""
     receiver = Receiver()
-    async with live_service(tmp_path, transport=receiver) as live:
+    async with live_service(directory, transport=receiver) as live:
         subscribe(live, "live")
         _, secret = live.issue(environment="production")
         await live.identify(secret, origin="https://evil.example")
         (first,) = await receiver.events(1)
         for _ in range(3):
             await live.identify(secret, origin="https://evil.example")
-    with closing(opened(tmp_path).store) as store, store.read() as snapshot:
+    with closing(opened(directory).store) as store, store.read() as snapshot:
         ((_, kept),) = snapshot.scan(REFUSALS)
     assert (first["data"]["count"], kept.count) == (1, 3)
 
@@ -174,9 +172,9 @@ async def test_refusals_of_the_last_second_are_kept_when_the_service_ends(tmp_pa
     ],
 )
 @pytest.mark.every_case
-async def test_each_kind_of_refusal_is_notified(tmp_path: Path, sent: dict[str, Any], code: str):
+async def test_each_kind_of_refusal_is_notified(directory: Path, sent: dict[str, Any], code: str):
     receiver = Receiver()
-    async with live_service(tmp_path, transport=receiver) as live:
+    async with live_service(directory, transport=receiver) as live:
         subscribe(live, "live")
         _, secret = live.issue(environment="production")
         live.set_billing_status("blocked")

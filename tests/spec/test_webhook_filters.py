@@ -25,8 +25,6 @@ from tests.support.live import report
 from tests.support.receivers import DOWN, OK, Post
 from tests.support.serving_postgresql import at_rest
 
-pytestmark = pytest.mark.usefixtures("engine")
-
 SUSPICIOUS = {**report(), "webdriver": True}
 OTHERS: list[EventType] = [event_type for event_type in EVENT_TYPES if event_type not in FILTERED]
 
@@ -47,8 +45,7 @@ async def the_list(hooks: Subscriber, name: str, kind: str, *values: str) -> str
 
 
 def rows(hooks: Subscriber) -> tuple[int, int]:
-    with hooks.live.found.store.read() as snapshot:
-        return snapshot.count(WEBHOOK_EVENTS), snapshot.count(DELIVERIES)
+    return hooks.live.count(WEBHOOK_EVENTS), hooks.live.count(DELIVERIES)
 
 
 # What is sent

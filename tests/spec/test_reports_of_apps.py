@@ -16,8 +16,7 @@ import pytest
 from svc_client.checks import Action, checked, problems_with
 
 from tests.clients.vectors import cases
-from tests.spec.test_app_devices import ELSEWHERE, HOME, OFFICE, ids, token
-from tests.spec.test_apps import App, app_report
+from tests.spec.test_apps import ELSEWHERE, HOME, OFFICE, App, app_report, ids, token
 from tests.spec.test_attestation import android_key, proof, root_file
 from tests.support.live import Live, live_service, report, succeeded
 

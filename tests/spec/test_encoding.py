@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import zlib
 from collections.abc import AsyncIterator
 
 import pytest
@@ -58,27 +57,12 @@ async def test_a_repeated_encoding_is_refused(live: Live, key: str):
         assert_error(response, 415, "unsupported_media_type")
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"\x1f\x8b",
-        body_of(),
-        gzip.compress(body_of())[:-1],
-        gzip.compress(body_of())[:-8],
-        gzip.compress(body_of()) + b"\x00",
-        gzip.compress(body_of()) + b"garbage",
-        gzip.compress(body_of()) + gzip.compress(b""),
-        gzip.compress(body_of()[:50]) + gzip.compress(body_of()[50:]),
-        gzip.compress(body_of())[:-8] + b"\x00" * 8,
-        zlib.compress(body_of()),
-    ],
-    ids=["empty", "start", "plain", "cut", "no-trailer", "nul", "garbage", "two", "split", "wrong-sum", "zlib"],
-)
-async def test_broken_or_trailing_gzip_is_malformed(live: Live, key: str, content: bytes):
-    """Decisions 1.9: `422` (`malformed_encoding`)."""
+async def test_broken_or_trailing_gzip_is_malformed(live: Live, key: str):
+    """Decisions 1.9: `422` (`malformed_encoding`). Each way to be broken: tests/http/test_body.py."""
+    packed = gzip.compress(body_of())
     with nothing_stored(live):
-        assert_invalid(await post(live, key, content, content_encoding="gzip"), "", "malformed_encoding")
+        for content in (b"", body_of(), packed[:-1], packed + b"garbage"):
+            assert_invalid(await post(live, key, content, content_encoding="gzip"), "", "malformed_encoding")
 
 
 async def test_an_empty_gzip_member_is_invalid_json(live: Live, key: str):
@@ -98,30 +82,13 @@ async def test_a_body_of_one_mebibyte_is_accepted_and_one_byte_more_is_refused(l
 
 
 async def test_the_size_is_measured_after_decompression(live: Live, key: str):
-    """Interface 8."""
-    response = await post(live, key, gzip.compress(padded(MIB)), content_encoding="gzip")
-    assert response.status_code == 200
+    """Interface 8: not on the wire, where what does not compress has more than one mebibyte."""
+    for level in (0, 6):
+        response = await post(live, key, gzip.compress(padded(MIB), level), content_encoding="gzip")
+        assert response.status_code == 200
     with nothing_stored(live):
         response = await post(live, key, gzip.compress(padded(MIB + 1)), content_encoding="gzip")
         assert_error(response, 413, "payload_too_large")
-
-
-async def test_incompressible_gzip_may_still_contain_one_mebibyte(live: Live, key: str):
-    """Interface 8: what counts is the size after decompression, not that on the wire."""
-    stored = gzip.compress(padded(MIB), 0)
-    assert len(stored) > MIB
-    assert (await post(live, key, stored, content_encoding="gzip")).status_code == 200
-
-
-@pytest.mark.slow
-async def test_a_bomb_is_refused_whatever_its_ratio(live: Live, key: str):
-    """Decisions 1.9: decompression stops at 1 MiB + 1 byte; what follows is never looked at."""
-    bomb = gzip.compress(b" " * (256 * MIB), 6)
-    assert len(bomb) < MIB // 2
-    with nothing_stored(live):
-        for content in (bomb, bomb[: len(bomb) // 2], bomb + b"garbage"):
-            response = await post(live, key, content, content_encoding="gzip")
-            assert_error(response, 413, "payload_too_large")
 
 
 async def test_a_length_over_the_limit_is_refused_before_the_body_is_sent(live: Live, key: str):

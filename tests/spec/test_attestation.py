@@ -162,14 +162,6 @@ def fill(live: Live, size: int) -> None:
 # What becomes of it
 
 
-async def test_a_report_without_attestation_fires_nothing(live: Live):
-    assert failed(await identify(live, android_key(live))) == []
-
-
-async def test_a_report_with_the_format_none_fires_nothing(live: Live):
-    assert await evidence(live, android_key(live), {"format": "none"}) == ()
-
-
 async def test_a_challenge_is_valid_once(live: Live):
     key = android_key(live)
     challenge = await challenge_of(live, key)

@@ -15,7 +15,7 @@ from svc.kernel.values.fields import Platform
 from tests.spec.responses import BROWSER
 from tests.spec.test_apps import App
 from tests.spec.test_proven_visits import Browser, fired
-from tests.support.live import PUBLIC_ADDRESS, Live, live_service, report, succeeded
+from tests.support.live import PUBLIC_ADDRESS, USER_AGENT, Live, live_service, report, succeeded
 from tests.support.mmdb_writer import Tree
 from tests.support.proofs import BrowserKey, compact, send
 
@@ -191,28 +191,20 @@ async def test_a_slow_burst_weighs_once_and_beyond_twice_as_many_twice(live: Liv
     assert weights == [0] * 30 + [15] * 30 + [30] * 4
 
 
-@pytest.mark.parametrize("other", ["address", "class", "organization", "environment"])
 @pytest.mark.slow(0.3)
-async def test_a_burst_is_of_one_address_class_and_organization(live: Live, other: str):
-    site, signals, ip = Site(live), report(90), PUBLIC_ADDRESS
-    await burst(site, 40, 10)
-    match other:
-        case "address":
-            ip = ELSEWHERE
-        case "class":
-            signals["userAgent"] = signals["userAgent"].replace("Windows NT 10.0; Win64; x64", "X11; Linux x86_64")
-        case "organization":
-            site = Site(live, organization=live.new_organization().number)
-        case _:
-            site = Site(live, environment="production")
-    assert "new_visitor_burst" not in fired(await site.visit(signals, ip))
-
-
-@pytest.mark.slow(0.3)
-async def test_who_comes_back_is_no_new_visitor(live: Live):
+async def test_a_burst_is_of_new_visitors_of_one_address_class_and_organization(live: Live):
     site = Site(live)
     await burst(site, 40, 10)
-    assert "new_visitor_burst" not in fired(await site.visit(report(1)))
+    linux = USER_AGENT.replace("Windows NT 10.0; Win64; x64", "X11; Linux x86_64")
+    others = [
+        await site.visit(report(1)),
+        await site.visit(report(90), ELSEWHERE),
+        await site.visit(report(91, userAgent=linux)),
+        await Site(live, organization=live.new_organization().number).visit(report(92)),
+        await Site(live, environment="production").visit(report(93)),
+    ]
+    assert not any("new_visitor_burst" in fired(answer) for answer in others)
+    assert "new_visitor_burst" in fired(await site.visit(report(94)))
 
 
 @pytest.mark.slow(0.4)
@@ -386,15 +378,25 @@ async def release(site: Site, devices: int, single: int = 0) -> None:
         await site.visit(signals, f"81.2.{device}.9")
 
 
-@pytest.mark.parametrize(("field", "value"), [("canvas", "d" * 32), ("audio", "124.0434752751607499")])
 @pytest.mark.slow(0.3)
-async def test_a_value_that_no_other_of_fifty_devices_has_fires(live: Live, field: str, value: str):
+async def test_a_value_that_no_other_of_fifty_devices_of_a_release_has_fires(live: Live):
     site = Site(live)
     await release(site, 50)
-    invented = await site.visit(rendering(99, **{field: value}), ELSEWHERE)
-    assert weight(invented, "unseen_rendering") == 5
-    assert (await site.evidence(invented))["unseen_rendering"] == [f"{field}_never_seen"]
+    for field, value in (("canvas", "d" * 32), ("audio", "124.0434752751607499")):
+        invented = await site.visit(rendering(99, **{field: value}), ELSEWHERE)
+        assert weight(invented, "unseen_rendering") == 5
+        assert (await site.evidence(invented))["unseen_rendering"] == [f"{field}_never_seen"]
     assert "unseen_rendering" not in fired(await site.visit(rendering(100), "81.3.1.1"))
+    signals = rendering(101, canvas="e" * 32)
+    elsewhere = Site(live, organization=live.new_organization().number)
+    others = [
+        await site.visit(signals | {"userAgent": USER_AGENT.replace("Chrome/1", "Chrome/9")}),
+        await site.visit(signals | {"userAgent": USER_AGENT.replace("Windows NT 10.0; Win64; x64", "X11; Linux")}),
+        await site.visit(signals | {"webgl": GPU | {"renderer": "ANGLE (AMD, AMD Radeon Direct3D11 vs_5_0 ps_5_0)"}}),
+        await elsewhere.visit(signals),
+    ]
+    assert not any("unseen_rendering" in fired(answer) for answer in others)
+    assert "unseen_rendering" in fired(await site.visit(signals))
 
 
 @pytest.mark.slow(0.6)
@@ -425,21 +427,9 @@ async def test_a_device_that_comes_back_on_another_day_is_real(live: Live):
     assert "unseen_rendering" not in fired(await site.visit(rendering(98, canvas="d" * 32), "81.3.1.1"))
 
 
-@pytest.mark.parametrize("other", ["49 devices", "version", "system", "renderer", "own values", "organization"])
+@pytest.mark.parametrize(("devices", "single"), [(49, 0), (52, 2)])
 @pytest.mark.slow(0.3)
-async def test_where_a_release_is_not_known_or_varies_it_is_silent(live: Live, other: str):
+async def test_where_a_release_is_not_known_or_varies_it_is_silent(live: Live, devices: int, single: int):
     site = Site(live)
-    await release(site, 49 if other == "49 devices" else 52, single=2 if other == "own values" else 0)
-    signals = rendering(99, canvas="d" * 32)
-    match other:
-        case "version":
-            signals["userAgent"] = signals["userAgent"].replace("Chrome/1", "Chrome/9")
-        case "system":
-            signals["userAgent"] = signals["userAgent"].replace("Windows NT 10.0; Win64; x64", "X11; Linux x86_64")
-        case "renderer":
-            signals["webgl"] = GPU | {"renderer": "ANGLE (AMD, AMD Radeon Direct3D11 vs_5_0 ps_5_0)"}
-        case "organization":
-            site = Site(live, organization=live.new_organization().number)
-        case _:
-            pass
-    assert "unseen_rendering" not in fired(await site.visit(signals, ELSEWHERE))
+    await release(site, devices, single)
+    assert "unseen_rendering" not in fired(await site.visit(rendering(99, canvas="d" * 32), ELSEWHERE))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from svc.identify.history.evidence import LOOKALIKES, MANY_ADDRESSES, MANY_IDENTIFICATIONS, MANY_VISITORS
+from svc.identify.history.evidence import LOOKALIKES, MANY_ADDRESSES, MANY_VISITORS
 from svc.identify.tables import ADDRESSES, REPORT_FINGERPRINTS, VISITORS
 from tests.spec.responses import TOO_LITTLE, nothing_stored, visit
 from tests.support.live import PUBLIC_ADDRESS, USER_AGENT, Live, report
@@ -58,13 +58,6 @@ async def test_a_replay_is_recognized_for_a_month_and_not_longer(live: Live, key
     assert "replayed" in await triggers(live, key, sent, ELSEWHERE)
     live.clock.advance(hours=24)
     assert "replayed" not in await triggers(live, key, sent, ELSEWHERE)
-
-
-async def test_a_phone_that_changes_networks_and_retries_replays_nothing(live: Live, key: str):
-    sent = report(collected_at=EPOCH_MS)
-    await triggers(live, key, sent)
-    live.clock.advance(seconds=30)
-    assert await triggers(live, key, sent, ELSEWHERE) == {}
 
 
 async def test_an_honest_retry_is_a_duplicate_and_does_not_affect_history(live: Live):
@@ -124,17 +117,6 @@ async def test_a_visitor_with_many_addresses_within_an_hour_is_detected(live: Li
 async def test_several_visitors_with_many_addresses_are_not_combined(live: Live, key: str):
     for number in range(MANY_ADDRESSES * 2):
         assert await triggers(live, key, report(number % 3), f"81.2.69.{number}") == {}
-
-
-@pytest.mark.slow
-async def test_a_visitor_that_never_stops_is_detected(live: Live, key: str):
-    for _ in range(MANY_IDENTIFICATIONS - 1):
-        assert await triggers(live, key, report()) == {}
-        live.clock.advance(seconds=40)
-    fired = await triggers(live, key, report())
-    assert fired == {
-        "high_activity": {"signal": "high_activity", "group": "velocity", "weight": 8, "confidence": "low"}
-    }
 
 
 async def test_an_hour_continues_over_midnight(live: Live, key: str):
@@ -207,22 +189,6 @@ async def test_an_address_that_repeats_reports_of_others_stops_changing_what_mat
     await visit(live, key, report(LOOKALIKES + 2), headers=from_address(FLOOD))
     assert listed(live)[-2:] == [True, True]
     assert live.service.pipeline.counters.statistics().flooding == 2
-
-
-@pytest.mark.slow
-async def test_a_private_address_never_floods(live: Live, key: str):
-    """Behind a reverse proxy that is not declared, all visitors come from it."""
-    for number in range(LOOKALIKES + 2):
-        await visit(live, key, report(number), headers=from_address(HOME))
-    await copies(live, key, "10.1.2.3")
-    assert all(listed(live))
-
-
-@pytest.mark.slow(0.2)
-async def test_an_office_is_not_a_proxy(live: Live, key: str):
-    for number in range(MANY_VISITORS * 3):
-        live.clock.advance(seconds=360)  # faster, they would be a burst
-        assert await triggers(live, key, report(number)) == {}
 
 
 async def test_one_person_without_a_record_is_not_counted_as_many(live: Live, key: str):

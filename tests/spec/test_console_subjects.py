@@ -170,9 +170,9 @@ async def test_visitors_from_a_network_are_listed(live: Live, console: Console, 
     assert ids == ["acc-3", "family", "acc-2", "acc-1"]
 
 
-@pytest.mark.parametrize(
-    ("path", "query", "field", "issue"),
-    [
+@pytest.mark.slow(0.2)
+async def test_what_cannot_be_asked_is_invalid(console: Console):
+    for path, query, field, issue in (
         ("/seen-visitors", {"sort": "visitors"}, "sort", "invalid_value"),
         ("/seen-accounts", {"sort": "accounts"}, "sort", "invalid_value"),
         ("/seen-accounts", {"sort": "size"}, "sort", "invalid_value"),
@@ -185,11 +185,8 @@ async def test_visitors_from_a_network_are_listed(live: Live, console: Console, 
         ("/links", {"visitor": NOBODY, "account": "a"}, "visitor", "invalid_value"),
         ("/links", {"visitor": "x"}, "visitor", "invalid_value"),
         ("/search", {}, "q", "required"),
-    ],
-)
-@pytest.mark.slow(0.2)
-async def test_what_cannot_be_asked_is_invalid(live: Live, path: str, query: dict[str, Any], field: str, issue: str):
-    assert_invalid(await Console(live).get(path, **query), field, issue, "query")
+    ):
+        assert_invalid(await console.get(path, **query), field, issue, "query")
 
 
 # One account

@@ -80,25 +80,31 @@ async def test_the_request_id_of_identify_is_also_its_header(live: Live, key: st
         assert response.headers.get_list("x-request-id") == [response.json()["request_id"]]
 
 
-@pytest.mark.parametrize(
-    "content_type",
-    ["application/json", "application/json; charset=utf-8", "Application/JSON;charset=UTF-8", "application/json ;a=b"],
-)
-async def test_json_is_accepted_with_any_parameter_of_its_media_type(live: Live, key: str, content_type: str):
+async def test_json_is_accepted_with_any_parameter_of_its_media_type(live: Live, key: str):
     """Decisions 1.4."""
-    assert (await post(live, key, body_of(), content_type=content_type)).status_code == 200
+    for content_type in (
+        "application/json",
+        "application/json; charset=utf-8",
+        "Application/JSON;charset=UTF-8",
+        "application/json ;a=b",
+    ):
+        assert (await post(live, key, body_of(), content_type=content_type)).status_code == 200
 
 
-@pytest.mark.parametrize(
-    "content_type",
-    ["text/plain", "application/json+patch", "application/x-json", "application/x-www-form-urlencoded", "json", "*/*"],
-)
-async def test_another_media_type_is_refused(live: Live, key: str, content_type: str):
+async def test_another_media_type_is_refused(live: Live, key: str):
     """Decisions 1.4: `415`, whether the body would be readable or not."""
     with nothing_stored(live):
-        for content in (body_of(), b"nonsense", b""):
-            response = await post(live, key, content, content_type=content_type)
-            assert_error(response, 415, "unsupported_media_type")
+        for content_type in (
+            "text/plain",
+            "application/json+patch",
+            "application/x-json",
+            "application/x-www-form-urlencoded",
+            "json",
+            "*/*",
+        ):
+            for content in (body_of(), b"nonsense", b""):
+                response = await post(live, key, content, content_type=content_type)
+                assert_error(response, 415, "unsupported_media_type")
 
 
 async def test_a_missing_media_type_is_refused_and_an_empty_body_is_only_invalid_json(live: Live, key: str):
@@ -149,13 +155,13 @@ async def test_an_invalid_body_names_the_field_and_the_reason(live: Live, key: s
             assert_invalid(await post(live, key, content), field, issue)
 
 
-@pytest.mark.parametrize("value", ["1e999", "-1e999", "1" + "0" * 500, '"\\ud800"', '"\\u0000"', '""', "1e-999", "-0"])
-async def test_no_value_in_a_report_causes_a_server_error(live: Live, key: str, value: str):
+async def test_no_value_in_a_report_causes_a_server_error(live: Live, key: str):
     """Decisions 1.4: never `400`, never `500`."""
     content = '{"sdk": {}, "signals": {"userAgent": %s, "screen": {"width": %s}, "fonts": [%s]}}'
-    response = await post(live, key, (content % (value, value, value)).encode())
-    assert response.status_code in (200, 422)
-    assert response.headers["x-request-id"]
+    for value in ("1e999", "-1e999", "1" + "0" * 500, '"\\ud800"', '"\\u0000"', '""', "1e-999", "-0"):
+        response = await post(live, key, (content % (value, value, value)).encode())
+        assert response.status_code in (200, 422)
+        assert response.headers["x-request-id"]
 
 
 async def test_unknown_query_parameters_are_refused(live: Live, key: str):
@@ -170,9 +176,9 @@ async def test_unknown_query_parameters_are_refused(live: Live, key: str):
     assert (await live.client.post(f"{IDENTIFY}?", content=body_of(), headers=headers)).status_code == 200
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
+async def test_an_unknown_path_returns_404(live: Live):
+    """Decisions 1.7; interface 9.1: the version is in the path."""
+    for path in (
         "/index.html",
         "/identify",
         "/api/v1",
@@ -181,30 +187,24 @@ async def test_unknown_query_parameters_are_refused(live: Live, key: str):
         "/api/v1/identify/",
         "/api/v1//identify",
         "/docs.php",
-    ],
-)
-async def test_an_unknown_path_returns_404(live: Live, path: str):
-    """Decisions 1.7; interface 9.1: the version is in the path."""
-    for method in ("GET", "POST", "DELETE"):
-        assert_error(await live.client.request(method, path), 404, "not_found")
+    ):
+        for method in ("GET", "POST", "DELETE"):
+            assert_error(await live.client.request(method, path), 404, "not_found")
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
+async def test_an_escape_in_a_fixed_path_segment_returns_404(live: Live):
+    """Decisions 1.7: a reverse proxy that closes a path by its beginning closes all of it."""
+    _, secret = live.issue("management")
+    for path in (
         "/api/v1/%6danagement/key",
         "/api%2fv1%2fhealthz",
         "/api/v1%2Fhealthz",
         "/%61pi/v1/identify",
         "/api/v1/management/%6Frganizations/org_x/webhooks",
         "/%64ocs",
-    ],
-)
-async def test_an_escape_in_a_fixed_path_segment_returns_404(live: Live, path: str):
-    """Decisions 1.7: a reverse proxy that closes a path by its beginning closes all of it."""
-    _, secret = live.issue("management")
-    request = f"GET {path} HTTP/1.1\r\nhost: x\r\nx-api-key: {secret}\r\nconnection: close\r\n\r\n"
-    assert_error(await live.raw(request.encode()), 404, "not_found")
+    ):
+        request = f"GET {path} HTTP/1.1\r\nhost: x\r\nx-api-key: {secret}\r\nconnection: close\r\n\r\n"
+        assert_error(await live.raw(request.encode()), 404, "not_found")
 
 
 async def test_escapes_in_variable_segments_are_decoded(live: Live):

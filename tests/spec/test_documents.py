@@ -85,20 +85,17 @@ async def test_the_renderer_is_compressed_for_clients_that_accept_it_and_plain_f
     assert int(packed.headers["content-length"]) * 4 < int(plain.headers["content-length"])
 
 
-@pytest.mark.parametrize(
-    ("accepted", "gzipped"),
-    [
+async def test_the_quality_of_an_accepted_encoding_is_honored(live: Live):
+    for accepted, gzipped in (
         ("gzip", True),
         ("br, GZIP;q=0.5", True),
         ("gzip;q=0", False),
         ("gzip; q=0.000", False),
         ("br", False),
         ("", False),
-    ],
-)
-async def test_the_quality_of_an_accepted_encoding_is_honored(live: Live, accepted: str, gzipped: bool):
-    style = await live.client.get("/docs/api/reference.css", headers={"accept-encoding": accepted})
-    assert (style.headers.get("content-encoding") == "gzip") is gzipped
+    ):
+        style = await live.client.get("/docs/api/reference.css", headers={"accept-encoding": accepted})
+        assert (style.headers.get("content-encoding") == "gzip") is gzipped
 
 
 # A secret key in a browser (decisions 2.8)

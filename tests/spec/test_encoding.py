@@ -35,15 +35,13 @@ async def test_identity_is_accepted(live: Live, key: str):
     assert (await post(live, key, body_of(), content_encoding="identity")).status_code == 200
 
 
-@pytest.mark.parametrize(
-    "encoding", ["br", "deflate", "x-gzip", "zstd", "gzip, gzip", "gzip, identity", "gzip;q=1", "*"]
-)
-async def test_another_encoding_is_refused(live: Live, key: str, encoding: str):
+async def test_another_encoding_is_refused(live: Live, key: str):
     """Decisions 1.9: "anything else `415`"."""
     with nothing_stored(live):
-        for content in (body_of(), gzip.compress(body_of())):
-            response = await post(live, key, content, content_encoding=encoding)
-            assert_error(response, 415, "unsupported_media_type")
+        for encoding in ("br", "deflate", "x-gzip", "zstd", "gzip, gzip", "gzip, identity", "gzip;q=1", "*"):
+            for content in (body_of(), gzip.compress(body_of())):
+                response = await post(live, key, content, content_encoding=encoding)
+                assert_error(response, 415, "unsupported_media_type")
 
 
 async def test_a_repeated_encoding_is_refused(live: Live, key: str):

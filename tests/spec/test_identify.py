@@ -87,9 +87,10 @@ async def test_a_tag_has_at_most_1024_characters_and_is_kept_as_sent(live: Live,
         assert_invalid(await visit(live, key, tag="x" * 1025), "tag", "too_long")
 
 
-@pytest.mark.parametrize(
-    ("platform", "profile"),
-    [
+async def test_the_scoring_profile_follows_from_the_platform(live: Live):
+    """Interface 2.3, decisions 3.1: natives, bridges that end in their name, all else `web`; the SDK's name is kept."""
+    _, secret = live.issue(platforms=("web", "ios", "android"), allowed_origins=("capacitor://localhost",))
+    for platform, profile in (
         ("web", "web"),
         ("ios", "ios"),
         ("android", "android"),
@@ -101,15 +102,13 @@ async def test_a_tag_has_at_most_1024_characters_and_is_kept_as_sent(live: Live,
         ("tizen", "web"),
         ("iOS", "web"),
         ("ios-flutter", "web"),
-    ],
-)
-async def test_the_scoring_profile_follows_from_the_platform(live: Live, platform: str, profile: str):
-    """Interface 2.3, decisions 3.1: natives, bridges that end in their name, all else `web`; the SDK's name is kept."""
-    _, secret = live.issue(platforms=("web", "ios", "android"), allowed_origins=("capacitor://localhost",))
-    response = await visit(live, secret, origin="capacitor://localhost", sdk={"platform": platform, "version": "1.2.3"})
-    assert response.status_code == 200
-    ((_, event),) = live.events()
-    assert (event.platform, event.sdk_platform, event.sdk_version) == (profile, platform, "1.2.3")
+    ):
+        response = await visit(
+            live, secret, origin="capacitor://localhost", sdk={"platform": platform, "version": "1.2.3"}
+        )
+        assert response.status_code == 200
+        *_, (_, event) = live.events()
+        assert (event.platform, event.sdk_platform, event.sdk_version) == (profile, platform, "1.2.3")
 
 
 @pytest.mark.parametrize("platform", ["web", "ios", "android", "react-native-ios", "flutter-android", "tizen"])
@@ -235,18 +234,17 @@ async def test_a_deferred_report_is_refused_by_identify(live: Live, key: str):
         assert (await visit(live, key, report(tier=tier))).status_code == 200
 
 
-@pytest.mark.parametrize(
-    "address",
-    ["127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.1.1", "100.64.0.1", "0.0.0.0", "224.0.0.1",
-     "255.255.255.255", "192.0.2.1", "::1", "::", "fe80::1", "fd00::1", "ff02::1", "2001:db8::1", "::ffff:10.0.0.1"],
-)  # fmt: skip
-async def test_an_address_that_is_not_public_is_unavailable_with_a_reason(live: Live, address: str):
+async def test_an_address_that_is_not_public_is_unavailable_with_a_reason(live: Live):
     """Interface 2.2, decisions 3.4: loopback, private, link-local or otherwise not public."""
     _, secret = live.issue("proxy")
-    answer = (await forward(live, secret, {"x-svc-visitor-ip": address})).json()
-    assert (answer["state"], answer["reason"]) == ("unavailable", "private_address")
-    ((_, event),) = live.events()
-    assert (event.verdict.state, event.verdict.reason) == ("unavailable", "private_address")
+    for address in (
+        "127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.1.1", "100.64.0.1", "0.0.0.0", "224.0.0.1",
+        "255.255.255.255", "192.0.2.1", "::1", "::", "fe80::1", "fd00::1", "ff02::1", "2001:db8::1", "::ffff:10.0.0.1",
+    ):  # fmt: skip
+        answer = (await forward(live, secret, {"x-svc-visitor-ip": address})).json()
+        assert (answer["state"], answer["reason"]) == ("unavailable", "private_address")
+        *_, (_, event) = live.events()
+        assert (event.verdict.state, event.verdict.reason) == ("unavailable", "private_address")
 
 
 @pytest.mark.served(network_builtin=False)

@@ -292,9 +292,9 @@ async def test_the_last_use_is_written_once_by_overlapping_requests(live: Live, 
     assert stored(live, key.id).last_used_at_ms == first
 
 
-@pytest.mark.parametrize(
-    ("pattern", "origin"),
-    [
+async def test_an_origin_is_matched_in_its_canonical_form(live: Live):
+    """Decisions 2.6, 2.7; in production, where nothing else is let in."""
+    for pattern, origin in (
         ("https://shop.example", "https://shop.example"),
         ("https://shop.example", "https://shop.example:443"),
         ("https://shop.example:443", "https://shop.example"),
@@ -310,17 +310,14 @@ async def test_the_last_use_is_written_once_by_overlapping_requests(live: Live, 
         ("app://-", "app://-"),
         ("app://.", "app://."),
         ("https://[2001:db8::1]", "https://[2001:DB8:0::1]"),
-    ],
-)
-async def test_an_origin_is_matched_in_its_canonical_form(live: Live, pattern: str, origin: str):
-    """Decisions 2.6, 2.7; in production, where nothing else is let in."""
-    _, secret = live.issue(environment="production", allowed_origins=read_origins((pattern,)))
-    assert (await visit(live, secret, origin=origin)).status_code == 200
+    ):
+        _, secret = live.issue(environment="production", allowed_origins=read_origins((pattern,)))
+        assert (await visit(live, secret, origin=origin)).status_code == 200
 
 
-@pytest.mark.parametrize(
-    ("pattern", "origin"),
-    [
+async def test_another_origin_is_refused(live: Live):
+    """Decisions 2.6, 2.7; `Origin: null` too."""
+    for pattern, origin in (
         ("https://shop.example", "http://shop.example"),
         ("https://shop.example", "https://shop.example:8443"),
         ("https://shop.example", "https://a.shop.example"),
@@ -344,13 +341,10 @@ async def test_an_origin_is_matched_in_its_canonical_form(live: Live, pattern: s
         ("capacitor://localhost", "ionic://localhost"),
         ("app://-", "app://."),
         ("app://-", "app://-a"),
-    ],
-)
-async def test_another_origin_is_refused(live: Live, pattern: str, origin: str):
-    """Decisions 2.6, 2.7; `Origin: null` too."""
-    _, secret = live.issue(environment="production", allowed_origins=read_origins((pattern,)))
-    with nothing_stored(live):
-        assert_unauthorized(await visit(live, secret, origin=origin))
+    ):
+        _, secret = live.issue(environment="production", allowed_origins=read_origins((pattern,)))
+        with nothing_stored(live):
+            assert_unauthorized(await visit(live, secret, origin=origin))
 
 
 @pytest.mark.parametrize(
@@ -399,9 +393,9 @@ async def test_a_request_without_origin_is_accepted_with_a_native_platform_of_th
     assert [event.origin for _, event in live.events()] == [None, None]
 
 
-@pytest.mark.parametrize(
-    ("platforms", "sdk", "header"),
-    [
+async def test_a_request_without_origin_is_refused_for_the_web_and_other_platforms(live: Live):
+    """Decisions 2.7; the body's platform goes before the header's."""
+    for platforms, sdk, header in (
         (("web", "ios"), {}, None),
         (("web", "ios"), {"platform": "web"}, None),
         (("web", "ios"), {"platform": "android"}, None),
@@ -414,16 +408,11 @@ async def test_a_request_without_origin_is_accepted_with_a_native_platform_of_th
         (("web",), {"platform": "ios"}, None),
         (("web",), {"platform": "web"}, None),
         (("web",), {}, "ios"),
-    ],
-)
-async def test_a_request_without_origin_is_refused_for_the_web_and_other_platforms(
-    live: Live, platforms: tuple[str, ...], sdk: dict[str, str], header: str | None
-):
-    """Decisions 2.7; the body's platform goes before the header's."""
-    _, secret = live.issue(platforms=platforms)
-    headers = {} if header is None else {"x-svc-sdk-platform": header}
-    with nothing_stored(live):
-        assert_unauthorized(await visit(live, secret, origin=None, sdk=sdk, headers=headers))
+    ):
+        _, secret = live.issue(platforms=platforms)
+        headers = {} if header is None else {"x-svc-sdk-platform": header}
+        with nothing_stored(live):
+            assert_unauthorized(await visit(live, secret, origin=None, sdk=sdk, headers=headers))
 
 
 async def test_a_native_platform_does_not_bypass_a_foreign_origin(live: Live):

@@ -287,9 +287,10 @@ async def test_a_key_may_have_an_expiry_time(live: Live, admin: Automation, path
 
 
 @PATHS
-@pytest.mark.parametrize(
-    ("change", "field", "issue"),
-    [
+async def test_a_key_is_not_issued_for_an_invalid_body(live: Live, path: str):
+    """Interface 4.4, decisions 1.4; a key that has expired before its issue is a mistake."""
+    automation = Automation(live)
+    for change, field, issue in (
         ({"name": ...}, "name", "required"),
         ({"environment": ...}, "environment", "required"),
         ({"name": ""}, "name", "invalid_value"),
@@ -307,36 +308,27 @@ async def test_a_key_may_have_an_expiry_time(live: Live, admin: Automation, path
         ({"expires_at": "2026-01-01T00:00:00Z"}, "expires_at", "out_of_range"),
         ({"expires_at": "0001-01-01T00:00:00+14:00"}, "expires_at", "out_of_range"),
         ({"expires_at": "9999-12-31T23:59:59-14:00"}, "expires_at", "out_of_range"),
-    ],
-)
-async def test_a_key_is_not_issued_for_an_invalid_body(live: Live, path: str, change: Any, field: str, issue: str):
-    """Interface 4.4, decisions 1.4; a key that has expired before its issue is a mistake."""
-    automation = Automation(live)
-    body = {"name": "shop", "environment": "staging"} | change
-    with nothing_stored(live):
-        sent = {name: value for name, value in body.items() if value is not ...}
-        assert_invalid(await automation("POST", path, sent), field, issue)
+    ):
+        body = {"name": "shop", "environment": "staging"} | change
+        with nothing_stored(live):
+            sent = {name: value for name, value in body.items() if value is not ...}
+            assert_invalid(await automation("POST", path, sent), field, issue)
 
 
-@pytest.mark.parametrize(
-    ("change", "field", "issue"),
-    [
-        ({"kind": "proxy"}, "kind", "invalid_value"),
-        ({"kind": "management"}, "kind", "invalid_value"),
-        ({"platforms": []}, "platforms", "invalid_value"),
-        ({"platforms": ["web", "windows"]}, "platforms[1]", "invalid_value"),
-        ({"platforms": "web"}, "platforms", "wrong_type"),
-        ({"platforms": None}, "platforms", "wrong_type"),
-        ({"allowed_origins": ORIGIN}, "allowed_origins", "wrong_type"),
-    ],
-)
-async def test_an_sdk_key_is_public_or_secret_and_for_known_platforms(
-    live: Live, admin: Automation, change: dict[str, Any], field: str, issue: str
-):
+async def test_an_sdk_key_is_public_or_secret_and_for_known_platforms(live: Live, admin: Automation):
     """Decisions 2.4; there is no other way to a proxy key, and none to a management key (interface 5, rule 3)."""
     with nothing_stored(live):
-        body = {"name": "shop", "environment": "staging"} | change
-        assert_invalid(await admin("POST", SDK, body), field, issue)
+        for change, field, issue in (
+            ({"kind": "proxy"}, "kind", "invalid_value"),
+            ({"kind": "management"}, "kind", "invalid_value"),
+            ({"platforms": []}, "platforms", "invalid_value"),
+            ({"platforms": ["web", "windows"]}, "platforms[1]", "invalid_value"),
+            ({"platforms": "web"}, "platforms", "wrong_type"),
+            ({"platforms": None}, "platforms", "wrong_type"),
+            ({"allowed_origins": ORIGIN}, "allowed_origins", "wrong_type"),
+        ):
+            body = {"name": "shop", "environment": "staging"} | change
+            assert_invalid(await admin("POST", SDK, body), field, issue)
 
 
 async def test_a_proxy_key_takes_no_fields_of_an_sdk_key(live: Live, admin: Automation):

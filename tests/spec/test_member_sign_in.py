@@ -161,9 +161,8 @@ async def test_an_address_in_two_organizations_leads_to_the_one_whose_password_i
     assert left.json()["organization"]["id"] == live.organization.id, "the other one has suspended this person"
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
+async def test_one_way_in_is_named_and_whole(live: Live):
+    for body in (
         {},
         {"email": ADA},
         {"password": PASSWORD},
@@ -172,11 +171,10 @@ async def test_an_address_in_two_organizations_leads_to_the_one_whose_password_i
         {"token": "x", "key": "y"},
         {"token": "x", "totp": "000000"},
         {"key": "x", "organization_id": "y"},
-    ],
-)
-async def test_one_way_in_is_named_and_whole(live: Live, body: dict[str, str]):
-    answer = await Browser(live)("POST", SESSION, body)
-    assert_error(answer, 422, "validation_error", ("", "invalid_value", "body"))
+    ):
+        live.clock.advance(seconds=1)  # one address may not try any number of times a second
+        answer = await Browser(live)("POST", SESSION, body)
+        assert_error(answer, 422, "validation_error", ("", "invalid_value", "body"))
 
 
 @pytest.mark.slow(1.0)

@@ -118,24 +118,21 @@ async def test_an_address_is_of_one_member_of_an_organization(live: Live):
     assert len(rows(live, MEMBERS)) == 2
 
 
-@pytest.mark.parametrize(
-    ("changed", "field", "issue"),
-    [
-        ({"email": "ada"}, "email", "invalid_value"),
-        ({"email": "a b@shop.example"}, "email", "invalid_value"),
-        ({"email": "ada@shop.example\r\nBcc: x"}, "email", "invalid_value"),
-        ({"email": "<ada@shop.example>"}, "email", "invalid_value"),
-        ({"name": "  "}, "name", "invalid_value"),
-        ({"name": "x" * 101}, "name", "too_long"),
-        ({"role": "owner"}, "role", "invalid_value"),
-        ({"password": "a long password"}, "password", "unknown_field"),
-    ],
-)
-async def test_a_bad_invitation_changes_nothing(live: Live, changed: dict[str, Any], field: str, issue: str):
+async def test_a_bad_invitation_changes_nothing(live: Live):
     admin = await signed_in(live)
     with nothing_stored(live):
-        answer = await admin("POST", at(live), ADA | changed)
-        assert_error(answer, 422, "validation_error", (field, issue, "body"))
+        for changed, field, issue in (
+            ({"email": "ada"}, "email", "invalid_value"),
+            ({"email": "a b@shop.example"}, "email", "invalid_value"),
+            ({"email": "ada@shop.example\r\nBcc: x"}, "email", "invalid_value"),
+            ({"email": "<ada@shop.example>"}, "email", "invalid_value"),
+            ({"name": "  "}, "name", "invalid_value"),
+            ({"name": "x" * 101}, "name", "too_long"),
+            ({"role": "owner"}, "role", "invalid_value"),
+            ({"password": "a long password"}, "password", "unknown_field"),
+        ):
+            answer = await admin("POST", at(live), ADA | changed)
+            assert_error(answer, 422, "validation_error", (field, issue, "body"))
 
 
 @pytest.mark.slow(0.3)

@@ -118,9 +118,9 @@ async def test_a_save_upon_another_revision_is_a_conflict(shop: Shop):
     assert shop.live.contents() == before
 
 
-@pytest.mark.parametrize(
-    ("rules", "fault"),
-    [
+async def test_a_ruleset_that_cannot_be_used_is_refused_and_changes_nothing(shop: Shop):
+    before = shop.live.contents()
+    for rules, fault in (
         ([FIFTH, FIFTH], ("rules[1].name", "invalid_value")),
         ([FIFTH | {"name": ""}], ("rules[0].name", "invalid_value")),
         ([FIFTH | {"name": "x" * 81}], ("rules[0].name", "too_long")),
@@ -136,17 +136,12 @@ async def test_a_save_upon_another_revision_is_a_conflict(shop: Shop):
         ([FIFTH | {"mode": "on"}], ("rules[0].mode", "invalid_value")),
         ([FIFTH | {"when": "x"}], ("rules[0].when", "unknown_field")),
         ([FIFTH | {"name": f"rule {number}"} for number in range(101)], ("rules", "too_long")),
-    ],
-)
-async def test_a_ruleset_that_cannot_be_used_is_refused_and_changes_nothing(
-    shop: Shop, rules: list[dict[str, Any]], fault: tuple[str, str]
-):
-    before = shop.live.contents()
-    body = {"revision": 0, "rules": rules}
-    for method, path in (("PUT", "/rules"), ("POST", "/rules/preview")):
-        sent = body if method == "PUT" else {"rules": rules}
-        assert_error(await shop.ask(method, path, json=sent), 422, "validation_error", (*fault, "body"))
-    assert shop.live.contents() == before
+    ):
+        body = {"revision": 0, "rules": rules}
+        for method, path in (("PUT", "/rules"), ("POST", "/rules/preview")):
+            sent = body if method == "PUT" else {"rules": rules}
+            assert_error(await shop.ask(method, path, json=sent), 422, "validation_error", (*fault, "body"))
+        assert shop.live.contents() == before
 
 
 @pytest.mark.parametrize(
@@ -499,9 +494,9 @@ async def test_with_any_other_key_the_field_is_ignored(shop: Shop):
             assert "triggers" not in answer or "tor" not in {one["signal"] for one in answer["triggers"]}
 
 
-@pytest.mark.parametrize(
-    ("asked", "field", "issue"),
-    [
+async def test_a_test_verdict_of_another_shape_is_refused(live: Live, key: str):
+    before = live.contents()
+    for asked, field, issue in (
         (7, "signals.test", "wrong_type"),
         ({"signals": "tor"}, "signals.test.signals", "wrong_type"),
         ({"signals": [1]}, "signals.test.signals", "wrong_type"),
@@ -511,13 +506,10 @@ async def test_with_any_other_key_the_field_is_ignored(shop: Shop):
         ({"account_velocity": 65}, "signals.test.account_velocity", "invalid_value"),
         ({"account_velocity": -1}, "signals.test.account_velocity", "invalid_value"),
         ({"score": 5}, "signals.test.score", "unknown_field"),
-    ],
-)
-async def test_a_test_verdict_of_another_shape_is_refused(live: Live, key: str, asked: Any, field: str, issue: str):
-    before = live.contents()
-    refused = await visit(live, key, report() | {"test": asked})
-    assert_error(refused, 422, "validation_error", (field, issue, "body"))
-    assert live.contents() == before
+    ):
+        refused = await visit(live, key, report() | {"test": asked})
+        assert_error(refused, 422, "validation_error", (field, issue, "body"))
+        assert live.contents() == before
 
 
 # 13.4: literals, cost, warnings
@@ -586,9 +578,8 @@ async def test_what_an_earlier_version_saved_and_this_one_cannot_read_fails_alon
     assert [row["counts"]["errors_24h"] for row in (await shop.rules())["rules"]] == [1, 1, 1, 1, 0]
 
 
-@pytest.mark.parametrize(
-    ("condition", "mode", "is_warned_of"),
-    [
+async def test_a_rule_that_matches_every_event_is_saved_and_warned_of(shop: Shop):
+    for condition, mode, is_warned_of in (
         ("true", "active", True),
         ("1 < 2 || score >= 90", "active", True),
         ('action == "log_in" || !false', "shadow", True),
@@ -597,17 +588,13 @@ async def test_what_an_earlier_version_saved_and_this_one_cannot_read_fails_alon
         ('!present("account.id")', "active", False),
         ('!in_list("blocked_visitors")', "active", False),
         ("score >= 90 && true", "active", False),
-    ],
-)
-async def test_a_rule_that_matches_every_event_is_saved_and_warned_of(
-    shop: Shop, condition: str, mode: str, is_warned_of: bool
-):
-    rule = FIFTH | {"condition": condition, "mode": mode}
-    preview = await shop.ask("POST", "/rules/preview", json={"rules": [rule]})
-    for answer in (preview, await shop.save(rule)):
-        assert succeeded(answer).get("warnings", []).count("rules[0] matches every event") == is_warned_of, (
-            "without any event"
-        )
+    ):
+        rule = FIFTH | {"condition": condition, "mode": mode}
+        preview = await shop.ask("POST", "/rules/preview", json={"rules": [rule]})
+        for answer in (preview, await shop.save(rule)):
+            assert succeeded(answer).get("warnings", []).count("rules[0] matches every event") == is_warned_of, (
+                "without any event"
+            )
 
 
 @pytest.mark.parametrize(

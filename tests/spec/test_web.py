@@ -299,30 +299,27 @@ async def test_a_missing_version_of_the_sdk_redirects_to_the_newest(live: Live):
 BROWSED = {"accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
 
 
-@pytest.mark.parametrize(
-    ("path", "root"),
-    [
+async def test_an_unknown_path_is_a_page_with_the_way_home_in_browsers(live: Live):
+    """And the error of every route for programs, also for those that send the headers of a browser with their key."""
+    for path, root in (
         ("/nothing", ""), ("/console/", "../"), ("/a/b/c", "../../"), ("/pages/nothing.js", "../"),
         ("/sdk/v9/svc.js", "../../"), ("/console/api/nothing", "../../"), ("/%22%3E%3Cscript%3E", ""),
-    ],
-)  # fmt: skip
-async def test_an_unknown_path_is_a_page_with_the_way_home_in_browsers(live: Live, path: str, root: str):
-    """And the error of every route for programs, also for those that send the headers of a browser with their key."""
-    page = await live.client.get(path, headers=BROWSED)
-    assert page.status_code == 404
-    assert page.headers["content-type"] == "text/html; charset=utf-8"
-    assert page.headers["content-security-policy"].startswith("default-src 'none'")
-    assert page.headers["cache-control"] == "no-store"
-    assert page.headers.get_list("x-content-type-options") == ["nosniff"]
-    assert page.headers["x-request-id"]
-    assert "script" not in page.text
-    for target in (f"{root}.", f"{root}console", f"{root}docs/", f"{root}pages/home.css"):
-        assert f'href="{target}"' in page.text
-    assert str(page.url.join(f"{root}.").path) == "/"
-    for headers in ({}, {"accept": "*/*"}, BROWSED | {"x-api-key": "svc_sk_x"}):
-        assert_error(await live.client.get(path, headers=headers), 404, "not_found")
-    head = await live.client.head(path, headers=BROWSED)
-    assert (head.status_code, head.headers["content-length"]) == (404, str(len(page.content)))
+    ):  # fmt: skip
+        page = await live.client.get(path, headers=BROWSED)
+        assert page.status_code == 404
+        assert page.headers["content-type"] == "text/html; charset=utf-8"
+        assert page.headers["content-security-policy"].startswith("default-src 'none'")
+        assert page.headers["cache-control"] == "no-store"
+        assert page.headers.get_list("x-content-type-options") == ["nosniff"]
+        assert page.headers["x-request-id"]
+        assert "script" not in page.text
+        for target in (f"{root}.", f"{root}console", f"{root}docs/", f"{root}pages/home.css"):
+            assert f'href="{target}"' in page.text
+        assert str(page.url.join(f"{root}.").path) == "/"
+        for headers in ({}, {"accept": "*/*"}, BROWSED | {"x-api-key": "svc_sk_x"}):
+            assert_error(await live.client.get(path, headers=headers), 404, "not_found")
+        head = await live.client.head(path, headers=BROWSED)
+        assert (head.status_code, head.headers["content-length"]) == (404, str(len(page.content)))
 
 
 @pytest.mark.parametrize("path", ["/api/v1/nothing", "/api/v1/events/"])

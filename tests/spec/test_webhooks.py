@@ -142,13 +142,13 @@ async def test_of_two_concurrent_creations_at_the_limit_one_is_refused(hooks: Su
 # Fields
 
 
-@pytest.mark.parametrize("field", ["url", "environment", "events", "description"])
-async def test_every_field_of_a_new_endpoint_is_required(hooks: Subscriber, field: str):
+async def test_every_field_of_a_new_endpoint_is_required(hooks: Subscriber):
     """Interface 4.4."""
     body = {"url": URL, "environment": "live", "events": [COMPLETED], "description": ""}
-    del body[field]
-    with nothing_stored(hooks.live):
-        assert_invalid(await hooks("POST", HOOKS, body), field, "required")
+    for field in ("url", "environment", "events", "description"):
+        with nothing_stored(hooks.live):
+            sent = {name: value for name, value in body.items() if name != field}
+            assert_invalid(await hooks("POST", HOOKS, sent), field, "required")
 
 
 FAULTS: list[Any] = [
@@ -342,23 +342,20 @@ async def test_a_rotation_shows_the_new_secret_and_the_expiry_of_the_old_one(
     assert await hooks.listed() == [rotated]
 
 
-@pytest.mark.parametrize(
-    ("hours", "issue"),
-    [
-        (169, "out_of_range"),
-        (-1, "out_of_range"),
-        (10**30, "out_of_range"),
-        (1.5, "wrong_type"),
-        ("24", "wrong_type"),
-        (None, "wrong_type"),
-    ],
-)
-async def test_an_overlap_is_0_to_168_whole_hours(hooks: Subscriber, hours: Any, issue: str):
+async def test_an_overlap_is_0_to_168_whole_hours(hooks: Subscriber):
     """Interface 8."""
     endpoint_id, _ = await hooks.create()
     field = "previous_secret_valid_hours"
     with nothing_stored(hooks.live):
-        assert_invalid(await hooks.do(endpoint_id, "rotate-secret", {field: hours}), field, issue)
+        for hours, issue in (
+            (169, "out_of_range"),
+            (-1, "out_of_range"),
+            (10**30, "out_of_range"),
+            (1.5, "wrong_type"),
+            ("24", "wrong_type"),
+            (None, "wrong_type"),
+        ):
+            assert_invalid(await hooks.do(endpoint_id, "rotate-secret", {field: hours}), field, issue)
         assert_invalid(await hooks.do(endpoint_id, "rotate-secret", {"hours": 1}), "hours", "unknown_field")
 
 

@@ -154,14 +154,26 @@ def server_key(live: Live) -> str:
 
 
 @pytest.fixture
-def admin(live: Live) -> Automation:
+def proxy(live: Live) -> str:
+    """A proxy key of development."""
+    return live.issue("proxy")[1]
+
+
+@pytest.fixture
+def management(live: Live) -> str:
     """A management key with the role admin."""
+    return live.issue("management")[1]
+
+
+@pytest.fixture
+def admin(live: Live) -> Automation:
+    """An admin's management key at work."""
     return Automation(live)
 
 
 @pytest.fixture
 def console(live: Live) -> Console:
-    """A management key of a developer at the console."""
+    """A developer's management key at the console."""
     return Console(live)
 
 

@@ -413,29 +413,29 @@ async def settings(live: Live, key: str, method: str = "GET", **fields: Any) -> 
     return await live.client.request(method, path, headers={"x-api-key": key}, **sent)
 
 
-async def test_settings_are_read_and_changed_one_by_one(live: Live):
-    _, admin = live.issue("management")
+async def test_settings_are_read_and_changed_one_by_one(live: Live, management: str):
     of_operator = {"rate_limit_per_s": 0, "event_retention_days": 30}
     expected = {"decision_in_response": True, "account_thresholds": DEFAULTS, **of_operator}
-    assert (await settings(live, admin)).json() == expected
-    changed = await settings(live, admin, "PATCH", account_thresholds={"account_sharing": 64})
+    assert (await settings(live, management)).json() == expected
+    changed = await settings(live, management, "PATCH", account_thresholds={"account_sharing": 64})
     expected |= {"account_thresholds": DEFAULTS | {"account_sharing": 64}}
     assert (changed.status_code, changed.json()) == (200, expected)
-    changed = await settings(live, admin, "PATCH", decision_in_response=False, account_thresholds={"multi_account": 1})
+    changed = await settings(
+        live, management, "PATCH", decision_in_response=False, account_thresholds={"multi_account": 1}
+    )
     expected = {
         "decision_in_response": False,
         "account_thresholds": DEFAULTS | {"account_sharing": 64, "multi_account": 1},
         **of_operator,
     }
     assert changed.json() == expected
-    assert (await settings(live, admin, "PATCH")).json() == (await settings(live, admin)).json() == expected
+    assert (await settings(live, management, "PATCH")).json() == (await settings(live, management)).json() == expected
 
 
 @pytest.mark.parametrize("name", ["rate_limit_per_s", "event_retention_days"])
-async def test_what_the_operator_sets_is_read_and_not_changed(live: Live, name: str):
+async def test_what_the_operator_sets_is_read_and_not_changed(live: Live, management: str, name: str):
     """Decisions 16.1: retention is the node's."""
-    _, admin = live.issue("management")
-    refused = await settings(live, admin, "PATCH", **{name: 60})
+    refused = await settings(live, management, "PATCH", **{name: 60})
     assert_error(refused, 422, "validation_error", (name, "unknown_field", "body"))
 
 
@@ -460,27 +460,24 @@ async def test_settings_of_another_form_are_refused(live: Live, fields: dict[str
     assert (await settings(live, admin)).json()["account_thresholds"] == DEFAULTS
 
 
-async def test_a_changed_threshold_counts_at_the_next_request(live: Live, public: str, secret: str):
-    _, admin = live.issue("management")
-
+async def test_a_changed_threshold_counts_at_the_next_request(live: Live, management: str, public: str, secret: str):
     async def fires(account: str) -> bool:
         event = await read(live, secret, "events/" + (await act(live, public, account))["request_id"])
         return "multi_account" in {signal["signal"] for signal in event["signals"]}
 
     assert not await fires("a")
     assert not await fires("b")
-    assert (await settings(live, admin, "PATCH", account_thresholds={"multi_account": 2})).status_code == 200
+    assert (await settings(live, management, "PATCH", account_thresholds={"multi_account": 2})).status_code == 200
     assert await fires("b")
-    assert (await settings(live, admin, "PATCH", account_thresholds={"multi_account": 4})).status_code == 200
+    assert (await settings(live, management, "PATCH", account_thresholds={"multi_account": 4})).status_code == 200
     assert not await fires("c")
     assert await fires("d")
 
 
-async def test_a_change_of_settings_is_audited(live: Live):
-    _, admin = live.issue("management")
+async def test_a_change_of_settings_is_audited(live: Live, management: str):
     asked = {"account_thresholds": {"multi_account": 2}}
-    response = await settings(live, admin, "PATCH", **asked)
-    audit = await live.client.get("/console/api/audit", headers={"x-api-key": admin})
+    response = await settings(live, management, "PATCH", **asked)
+    audit = await live.client.get("/console/api/audit", headers={"x-api-key": management})
     record = audit.json()["records"][0]
     assert (record["action"], record["subject"], record["change"]) == ("updateSettings", live.organization.id, asked)
     assert record["id"] == response.headers["x-request-id"]
@@ -504,14 +501,13 @@ def digests_in_rows(live: Live, account: str) -> int:
     return own + sum(any(digest in seen.ids for seen in row.others) for row in rows)
 
 
-async def test_an_erased_account_is_gone_and_its_events_stay(live: Live, public: str, secret: str):
-    _, admin = live.issue("management")
+async def test_an_erased_account_is_gone_and_its_events_stay(live: Live, management: str, public: str, secret: str):
     _, staging = live.issue(environment="staging")
     answers = [await act(live, public, "user/1", device=device, action="log_in") for device in (1, 1, 2)]
     await act(live, staging, "user/1")
     await act(live, public, "other")
     assert digests_in_rows(live, "user/1") == 2 + 4 + 1
-    assert (await erase(live, admin, "user/1")).status_code == 204
+    assert (await erase(live, management, "user/1")).status_code == 204
     assert digests_in_rows(live, "user/1") == 0
     assert digests_in_rows(live, "other") == 3
     assert [name for name, rows in live.contents().items() if "user/1" in repr(rows)] == ["audit"]
@@ -526,7 +522,7 @@ async def test_an_erased_account_is_gone_and_its_events_stay(live: Live, public:
     assert [account["account_id"] for account in visitor["accounts"]] == ["other"]
     assert visitor["velocity"]["accounts"] == ONE
     assert visitor["velocity"]["events"]["1h"] == 3
-    assert_error(await erase(live, admin, "user/1"), 404, "not_found")
+    assert_error(await erase(live, management, "user/1"), 404, "not_found")
     again = await act(live, public, "user/1")
     event = await read(live, secret, f"events/{again['request_id']}")
     assert event["velocity"]["account"]["events"] == ONE

@@ -531,10 +531,9 @@ async def test_only_events_of_the_keys_environment_within_retention_are_changed(
 # Erasure (11.4, 7.6)
 
 
-async def test_erasure_removes_the_part_of_a_visitor(live: Live, public: str, secret: str):
+async def test_erasure_removes_the_part_of_a_visitor(live: Live, management: str, public: str, secret: str):
     answer = await act(live, public, "a")
     await act(live, public, "a", device=2)
-    _, management = live.issue("management")
     path = f"/api/v1/management/organizations/{live.organization.id}/visitors/{answer['visitor_id']}"
     assert (await live.client.delete(path, headers={"x-api-key": management})).status_code == 204
     velocity = (await event_of(live, secret, await act(live, public, "a", device=2)))["velocity"]
@@ -543,11 +542,10 @@ async def test_erasure_removes_the_part_of_a_visitor(live: Live, public: str, se
     assert velocity["address"]["visitors"]["1h"] == 1
 
 
-async def test_an_account_keeps_what_nobody_erased(live: Live, public: str, secret: str):
+async def test_an_account_keeps_what_nobody_erased(live: Live, management: str, public: str, secret: str):
     """Of somebody who cannot be recognized there are events, and no visitor whom the account is known to have."""
     await visit(live, public, TOO_LITTLE, account_id="a")
     answers = [await act(live, public, "a") for _ in range(3)]
-    _, management = live.issue("management")
     path = f"/api/v1/management/organizations/{live.organization.id}/visitors/{answers[0]['visitor_id']}"
     assert (await live.client.delete(path, headers={"x-api-key": management})).status_code == 204
     (record,) = records(live)
@@ -556,9 +554,8 @@ async def test_an_account_keeps_what_nobody_erased(live: Live, public: str, secr
     assert (velocity["account"]["events"]["1h"], velocity["account"]["visitors"]["1h"]) == (2, 1)
 
 
-async def test_an_account_that_only_an_erased_visitor_had_is_gone(live: Live, public: str):
+async def test_an_account_that_only_an_erased_visitor_had_is_gone(live: Live, management: str, public: str):
     answers = [await act(live, public, "a") for _ in range(3)]
-    _, management = live.issue("management")
     path = f"/api/v1/management/organizations/{live.organization.id}/visitors/{answers[0]['visitor_id']}"
     assert (await live.client.delete(path, headers={"x-api-key": management})).status_code == 204
     assert list(records(live)) == []

@@ -244,9 +244,8 @@ async def test_a_refused_identification_leaves_the_challenge_for_its_retry(live:
     assert await evidence(live, key, naming(challenge)) == ()
 
 
-async def test_a_proxy_may_send_the_attestation_of_the_key_it_forwards(live: Live):
+async def test_a_proxy_may_send_the_attestation_of_the_key_it_forwards(live: Live, proxy: str):
     key = android_key(live)
-    _, proxy = live.issue("proxy")
     challenge = await challenge_of(live, key)
     forwarded = {"x_svc_visitor_ip": PUBLIC_ADDRESS, "x_svc_public_key": key}
     assert await evidence(live, proxy, naming(challenge), **forwarded) == ()

@@ -219,12 +219,11 @@ async def test_an_event_of_0_1_0_is_listed_and_counted_without_signals(live: Liv
 
 
 async def test_decisions_are_counted_and_networks_are_those_of_the_newest_events(
-    live: Live, console: Console, monkeypatch: pytest.MonkeyPatch
+    live: Live, management: str, console: Console, monkeypatch: pytest.MonkeyPatch
 ):
-    _, admin = live.issue("management")
     rules = {"revision": 0, "rules": [{"name": "All", "condition": "true", "action": "review"}]}
     path = f"/api/v1/management/organizations/{live.organization.id}/rules"
-    saved = await live.client.put(path, json=rules, headers={"x-api-key": admin})
+    saved = await live.client.put(path, json=rules, headers={"x-api-key": management})
     assert saved.status_code == 200, saved.text
     await busy(live)
     assert (await console.seen("/statistics"))["totals"]["decisions"] == {"review": 6}

@@ -426,9 +426,8 @@ async def test_a_duplicate_cookie_counts_as_none(live: Live):
     assert (await browser("GET", SESSION, cookie=f"a=b; {cookie}; c=d")).status_code == 200
 
 
-async def test_a_management_key_is_accepted_by_the_console_but_not_from_a_page(live: Live):
-    _, secret = live.issue("management")
-    key = {"x-api-key": secret}
+async def test_a_management_key_is_accepted_by_the_console_but_not_from_a_page(live: Live, management: str):
+    key = {"x-api-key": management}
     assert (await live.client.get(OWN_KEY, headers=key)).status_code == 200
     assert_error(await live.client.get(OWN_KEY, headers=key | {"origin": live.url}), 401, "unauthorized")
     assert_error(await live.client.get(SESSION, headers=key), 401, "unauthorized")
@@ -469,16 +468,15 @@ async def test_sign_in_attempts_from_one_address_are_limited(live: Live):
 
 
 @pytest.mark.slow
-async def test_sessions_of_an_organization_are_limited_and_the_least_recently_used_ends(live: Live):
-    _, secret = live.issue("management")
+async def test_sessions_of_an_organization_are_limited_and_the_least_recently_used_ends(live: Live, management: str):
     first, second = Browser(live), Browser(live)
     for browser in (first, second):
-        await browser.sign_in(key=secret)
+        await browser.sign_in(key=management)
         live.clock.now_ms += 60_000
     await first("GET", SESSION)
     for _ in range(MAX_SESSIONS - 1):
         live.clock.now_ms += 1_000
-        assert (await Browser(live).sign_in(key=secret)).status_code == 200
+        assert (await Browser(live).sign_in(key=management)).status_code == 200
     assert sessions(live) == MAX_SESSIONS
     await assert_signed_out(second)
     assert (await first("GET", SESSION)).status_code == 200

@@ -125,9 +125,8 @@ async def test_a_secret_development_key_is_refused_from_any_other_origin(live: L
     assert_error(response, 401, "unauthorized")
 
 
-async def test_a_management_key_is_refused_from_the_page_too(live: Live):
-    _, secret = live.issue("management")
-    response = await live.client.get("/api/v1/management/key", headers={"x-api-key": secret, "origin": live.url})
+async def test_a_management_key_is_refused_from_the_page_too(live: Live, management: str):
+    response = await live.client.get("/api/v1/management/key", headers={"x-api-key": management, "origin": live.url})
     assert_error(response, 401, "unauthorized")
 
 

@@ -82,13 +82,12 @@ async def test_malformed_forwarded_headers_are_refused(live: Live, kind: str):
             assert "accept-language, sec-ch-ua" in message
 
 
-async def test_the_longest_forwarded_headers_are_accepted(live: Live):
+async def test_the_longest_forwarded_headers_are_accepted(live: Live, proxy: str):
     """Decisions 2.9: 2,048 bytes."""
-    _, secret = live.issue("proxy")
     longest = json.dumps({"accept-language": "x" * (2048 - len('{"accept-language": ""}'))})
     assert len(longest) == 2048
-    assert (await forward(live, secret, {**EVERYTHING, "x-svc-visitor-headers": longest})).status_code == 200
-    refused = await forward(live, secret, {**EVERYTHING, "x-svc-visitor-headers": longest.replace("x", "xx", 1)})
+    assert (await forward(live, proxy, {**EVERYTHING, "x-svc-visitor-headers": longest})).status_code == 200
+    refused = await forward(live, proxy, {**EVERYTHING, "x-svc-visitor-headers": longest.replace("x", "xx", 1)})
     assert_error(refused, 422, "invalid_visitor_metadata", ("x-svc-visitor-headers", "too_long", "header"))
 
 
@@ -106,9 +105,8 @@ async def test_a_forwarded_page_is_scored_for_the_web(live: Live, kind: str, cla
     assert live.events()[-1][1].platform == claimed.rpartition("-")[2]
 
 
-async def test_a_forwarded_public_key_needs_the_platform_of_the_forwarded_origin(live: Live):
+async def test_a_forwarded_public_key_needs_the_platform_of_the_forwarded_origin(live: Live, proxy: str):
     """Decisions 2.7, 2.9: that key's platforms apply; a page's is `web`."""
-    _, proxy = live.issue("proxy")
     _, native = live.issue(platforms=("ios",))
     _, both = live.issue(platforms=("ios", "web"))
     with nothing_stored(live):
@@ -120,16 +118,15 @@ async def test_a_forwarded_public_key_needs_the_platform_of_the_forwarded_origin
     assert (event.platform, event.sdk_platform) == ("web", "ios")
 
 
-async def test_a_forwarded_address_is_one_literal_in_any_notation(live: Live):
+async def test_a_forwarded_address_is_one_literal_in_any_notation(live: Live, proxy: str):
     """Decisions 2.9: IPv4 or IPv6; an IPv4 address in IPv6 clothes is the IPv4 address."""
-    _, secret = live.issue("proxy")
     for sent, kept in (
         ("81.2.69.160", "81.2.69.160"),
         ("2a02:0C7C:0000::0001", "2a02:c7c::1"),
         ("::ffff:81.2.69.160", "81.2.69.160"),
         ("192.168.1.1", "192.168.1.1"),
     ):
-        assert (await forward(live, secret, {"x-svc-visitor-ip": sent})).status_code == 200
+        assert (await forward(live, proxy, {"x-svc-visitor-ip": sent})).status_code == 200
         *_, (_, event) = live.events()
         assert event.ip_address == kept
 
@@ -177,10 +174,9 @@ async def test_a_malformed_address_is_refused(live: Live, kind: str):
             assert_error(response, 422, "invalid_visitor_metadata", ("x-svc-visitor-ip", "invalid_value", "header"))
 
 
-async def test_a_duplicate_address_is_refused(live: Live):
+async def test_a_duplicate_address_is_refused(live: Live, proxy: str):
     """Decisions 2.9: one literal."""
-    _, secret = live.issue("proxy")
-    headers = [("x-api-key", secret), ("x-svc-visitor-ip", PUBLIC_ADDRESS), ("x-svc-visitor-ip", PUBLIC_ADDRESS)]
+    headers = [("x-api-key", proxy), ("x-svc-visitor-ip", PUBLIC_ADDRESS), ("x-svc-visitor-ip", PUBLIC_ADDRESS)]
     with nothing_stored(live):
         response = await live.client.post("/api/v1/identify", json={"sdk": {}, "signals": {}}, headers=headers)
         assert_error(response, 422, "invalid_visitor_metadata", ("x-svc-visitor-ip", "invalid_value", "header"))
@@ -243,10 +239,9 @@ async def test_a_forwarded_public_key_brings_its_origins(live: Live):
 
 
 @pytest.mark.slow(0.2)
-async def test_a_forwarded_public_key_is_in_use(live: Live, public: str):
+async def test_a_forwarded_public_key_is_in_use(live: Live, management: str, public: str):
     """Decisions 2.3, 2.9: its `last_used_at` says so, else its owner would revoke it as unused."""
     _, proxy = live.issue("proxy", "production")
-    _, management = live.issue("management")
     path = f"/api/v1/management/organizations/{live.organization.id}/sdk-keys"
     for seconds, noted_s in ((0, 0), (59, 0), (1, 60)):
         live.clock.advance(seconds=seconds)
@@ -292,9 +287,8 @@ async def test_a_forwarded_public_key_must_match_the_key_of_the_proxy(live: Live
             assert_error(response, 401, "unauthorized")
 
 
-async def test_a_public_key_is_not_a_proxy_key(live: Live, key: str):
+async def test_a_public_key_is_not_a_proxy_key(live: Live, proxy: str, key: str):
     """Decisions 2.9: the proxy key stands in `x-api-key`, the public key beside it; never the other way round."""
-    _, proxy = live.issue("proxy")
     with nothing_stored(live):
         response = await forward(live, key, {**EVERYTHING, "x-svc-public-key": proxy})
         assert_error(response, 401, "unauthorized")
@@ -310,9 +304,8 @@ async def test_the_address_is_that_of_the_peer_unless_the_peer_is_trusted(live: 
 
 
 @pytest.mark.served(trusted_proxies=("127.0.0.1/32", "10.0.0.0/8"))
-async def test_the_rightmost_untrusted_address_is_that_of_the_visitor(live: Live):
+async def test_the_rightmost_untrusted_address_is_that_of_the_visitor(live: Live, key: str):
     """Decisions 2.10: "never the left-most", which anybody can write."""
-    _, secret = live.issue()
     for forwarded_for, address in (
         ("81.2.69.160", "81.2.69.160"),
         ("9.9.9.9, 81.2.69.160", "81.2.69.160"),
@@ -325,7 +318,7 @@ async def test_the_rightmost_untrusted_address_is_that_of_the_visitor(live: Live
         ("::ffff:81.2.69.160", "81.2.69.160"),
         ("81.2.69.160, ::ffff:10.0.0.7", "81.2.69.160"),
     ):
-        await visit(live, secret, headers={"x-forwarded-for": forwarded_for})
+        await visit(live, key, headers={"x-forwarded-for": forwarded_for})
         *_, (_, event) = live.events()
         assert event.ip_address == address
 

@@ -234,14 +234,13 @@ async def test_a_deferred_report_is_refused_by_identify(live: Live, key: str):
         assert (await visit(live, key, report(tier=tier))).status_code == 200
 
 
-async def test_an_address_that_is_not_public_is_unavailable_with_a_reason(live: Live):
+async def test_an_address_that_is_not_public_is_unavailable_with_a_reason(live: Live, proxy: str):
     """Interface 2.2, decisions 3.4: loopback, private, link-local or otherwise not public."""
-    _, secret = live.issue("proxy")
     for address in (
         "127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.1.1", "100.64.0.1", "0.0.0.0", "224.0.0.1",
         "255.255.255.255", "192.0.2.1", "::1", "::", "fe80::1", "fd00::1", "ff02::1", "2001:db8::1", "::ffff:10.0.0.1",
     ):  # fmt: skip
-        answer = (await forward(live, secret, {"x-svc-visitor-ip": address})).json()
+        answer = (await forward(live, proxy, {"x-svc-visitor-ip": address})).json()
         assert (answer["state"], answer["reason"]) == ("unavailable", "private_address")
         *_, (_, event) = live.events()
         assert (event.verdict.state, event.verdict.reason) == ("unavailable", "private_address")

@@ -59,11 +59,10 @@ async def test_a_key_is_its_prefix_and_256_random_bits_and_a_checksum(live: Live
         assert (key.prefix, key.last4) == (prefix, secret[-4:])
 
 
-async def test_the_console_shows_public_keys_whole_and_the_api_none_again(live: Live):
+async def test_the_console_shows_public_keys_whole_and_the_api_none_again(live: Live, management: str):
     """Everybody who opens a page reads its key, and snippets need it. It is derived from the pepper, not stored."""
     public, text = live.issue()
     secret, hidden = live.issue("secret")
-    _, management = live.issue("management")
     path = f"/api/v1/management/organizations/{live.organization.id}/sdk-keys"
     listed = (await live.client.get(path, headers={"x-api-key": management})).text
     shown = (await live.client.get("/console/api/public-keys", headers={"x-api-key": management})).json()["keys"]
@@ -75,11 +74,10 @@ async def test_the_console_shows_public_keys_whole_and_the_api_none_again(live: 
 
 
 async def test_public_keys_are_looked_for_in_slices_among_all_that_were_revoked(
-    live: Live, monkeypatch: pytest.MonkeyPatch
+    live: Live, management: str, monkeypatch: pytest.MonkeyPatch
 ):
     """A thousand a day may be issued, and revoked ones are listed for 400 days."""
     public, text = live.issue()
-    _, management = live.issue("management")
 
     def revoked(transaction: Transaction) -> None:
         for at in range(500):

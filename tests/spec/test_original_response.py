@@ -133,11 +133,10 @@ async def test_a_key_without_an_origin_counts_as_the_same_place(live: Live, serv
         assert again.json() == whole(first)
 
 
-async def test_a_proxy_gets_the_original_response_for_the_public_key_that_it_forwards(live: Live):
+async def test_a_proxy_gets_the_original_response_for_the_public_key_that_it_forwards(live: Live, proxy: str):
     """Decisions 2.9: the key whose origins apply is the one that counts, no matter who carries it."""
     _, public = live.issue()
     _, other = live.issue()
-    _, proxy = live.issue("proxy")
     first = (await visit(live, public, headers=KEYED)).json()
     forwarded = {**BROWSER, **FULL, "x-svc-visitor-ip": PUBLIC_ADDRESS, "x-svc-visitor-origin": ORIGIN}
     with nothing_stored(live):

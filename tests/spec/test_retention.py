@@ -183,14 +183,13 @@ async def test_an_idempotency_key_is_deleted_after_24_hours(live: Live, key: str
     assert counts(live, IDEMPOTENCY, EVENTS) == [0, 1]
 
 
-async def test_a_revoked_key_is_deleted_after_400_days_with_its_weights(live: Live):
+async def test_a_revoked_key_is_deleted_after_400_days_with_its_weights(live: Live, management: str):
     """Decisions 2.5: its id is free of everything; keys that are not revoked stay, however old."""
     kept, _ = live.issue()
     revoked, secret = live.issue()
-    _, admin = live.issue("management")
     path = f"/api/v1/management/organizations/{live.organization.id}/sdk-keys/{revoked.id}/risk-weights/web"
     assert (
-        await live.client.put(path, json={"suspect_threshold": 50}, headers={"x-api-key": admin})
+        await live.client.put(path, json={"suspect_threshold": 50}, headers={"x-api-key": management})
     ).status_code == 200
     live.revoke(revoked)
     revoked_ms = live.clock.now_ms

@@ -166,9 +166,8 @@ async def test_of_concurrent_saves_based_on_one_revision_one_is_stored(admin: Au
     assert platform_of(await read(admin), "web")["suspect_threshold"] == winner
 
 
-async def test_an_invalid_change_is_refused_by_name_and_stores_nothing(live: Live):
+async def test_an_invalid_change_is_refused_by_name_and_stores_nothing(live: Live, admin: Automation):
     """Decisions 1.4, 6.1, 6.3; `rooted` exists on Android alone."""
-    admin = Automation(live)
     key, _ = await admin.issue()
     with nothing_stored(live):
         for body, field, issue in (

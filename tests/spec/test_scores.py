@@ -190,10 +190,9 @@ async def test_weights_belong_to_one_organization(live: Live):
     assert isinstance(save(live, key.id, threshold=5), StoredWeights)
 
 
-async def test_a_forwarded_public_key_uses_its_own_weights(live: Live):
+async def test_a_forwarded_public_key_uses_its_own_weights(live: Live, proxy: str):
     """Decisions 2.9; a proxy key alone has the organization's."""
     key, public = live.issue()
-    _, proxy = live.issue("proxy")
     save(live, weights={"automation": 50})
     save(live, key.id, weights={"automation": 60})
     details = {"x-svc-visitor-ip": BROWSER["x-forwarded-for"], "x-svc-visitor-user-agent": USER_AGENT}

@@ -220,9 +220,8 @@ async def test_an_app_without_an_origin_sends_its_deferred_report(live: Live):
     assert_error(await live.client.post(path, json=body, headers={"x-api-key": key}), 401, "unauthorized")
 
 
-async def test_behind_a_proxy_the_token_belongs_to_the_public_key_of_the_visitor(live: Live, key: str):
+async def test_behind_a_proxy_the_token_belongs_to_the_public_key_of_the_visitor(live: Live, proxy: str, key: str):
     """Decisions 2.9, 7.4: the key and origin that applied to the identification."""
-    _, proxy = live.issue("proxy")
     forwarded = {"x-svc-visitor-ip": PUBLIC_ADDRESS, "x-svc-visitor-origin": ORIGIN, "x-svc-public-key": key}
     answer = (await forward(live, proxy, forwarded)).json()
     assert (await send(live, key, answer["request_id"], answer["deferred_token"])).status_code == 202
@@ -238,9 +237,8 @@ async def test_a_report_that_is_not_a_deferred_one_is_refused(live: Live, key: s
         assert_error(refused, 422, "invalid_supplement", ("signals.tier", "invalid_value", "body"))
 
 
-async def test_an_invalid_body_is_a_validation_error(live: Live):
+async def test_an_invalid_body_is_a_validation_error(live: Live, key: str):
     """Decisions 1.4, 1.5."""
-    _, key = live.issue()
     request_id, token = await identified(live, key)
     with nothing_stored(live):
         for members, wrong, issue in (

@@ -35,6 +35,8 @@ from tests.support.receivers import DOWN, OK
 from tests.support.serving_postgresql import analyze
 from tests.support.worlds import HeldThreads
 
+pytestmark = pytest.mark.served(metrics=True)
+
 
 class Scraped:
     """Samples by name and labels."""
@@ -102,7 +104,6 @@ async def test_the_metrics_address_serves_only_metrics(directory: Path):
             assert (response.status_code, response.text.partition(" ")[0]) == (200, "#")
 
 
-@pytest.mark.served(metrics=True)
 async def test_requests_are_counted_by_route_status_and_code(live: Live, key: str, server_key: str):
     for _ in range(2):
         assert (await live.identify(server_key, origin=None)).status_code == 200
@@ -123,7 +124,6 @@ async def test_requests_are_counted_by_route_status_and_code(live: Live, key: st
     assert found("svc_connections_accepted_total") >= 1
 
 
-@pytest.mark.served(metrics=True)
 async def test_identifications_are_counted_by_how_the_visitor_was_matched(live: Live, key: str):
     token = {"client_token": "a" * 32}
     for signals in (report(1, **token), report(1, **token), report(2), {}):
@@ -149,7 +149,6 @@ async def test_identifications_are_counted_by_how_the_visitor_was_matched(live: 
         assert found("svc_mailbox_wait_seconds_count", mailbox=mailbox) == 6
 
 
-@pytest.mark.served(metrics=True)
 async def test_rows_are_counted_by_table(live: Live, key: str):
     """By a database, when it was analyzed last and looked at since."""
     for device in (1, 1, 2):
@@ -161,7 +160,6 @@ async def test_rows_are_counted_by_table(live: Live, key: str):
     assert found("svc_store_rows", table="visitors") == 2
 
 
-@pytest.mark.served(metrics=True)
 async def test_a_fired_signal_is_counted_by_its_name(live: Live, key: str):
     answer = (await visit(live, key, report(1, webdriver=True))).json()
     found = await scrape(live)
@@ -202,7 +200,6 @@ async def test_requests_refused_at_admission_are_counted(live: Live, key: str, t
 
 
 @pytest.mark.slow
-@pytest.mark.served(metrics=True)
 async def test_a_client_disconnect_is_counted_as_such(live: Live, key: str, threads: HeldThreads):
     await live.identify(key)
     threads.hold()
@@ -253,7 +250,6 @@ async def test_a_node_that_is_not_the_leader_reports_its_own_store_and_loop(live
 
 
 @pytest.mark.slow(2)
-@pytest.mark.served(metrics=True)
 async def test_whatever_row_is_corrupt_the_metrics_are_served_and_say_so(hooks: Subscriber):
     """17.5: otherwise the page for the corrupt row would be one for a service that is down."""
     await hooks.create()
@@ -272,7 +268,6 @@ async def test_whatever_row_is_corrupt_the_metrics_are_served_and_say_so(hooks: 
 
 
 @pytest.mark.slow(0.1)
-@pytest.mark.served(metrics=True)
 async def test_webhook_metrics_show_the_current_state(hooks: Subscriber):
     endpoint, _ = await hooks.create()
     found = await scrape(hooks.live)
@@ -301,7 +296,6 @@ async def test_webhook_metrics_show_the_current_state(hooks: Subscriber):
     assert found("svc_webhook_deliveries_open") == 0
 
 
-@pytest.mark.served(metrics=True)
 async def test_no_label_identifies_a_client(live: Live):
     """Labels come from lists of the program: operation ids, codes, signals, tables and what has a few states."""
     issued, key = live.issue()
@@ -334,6 +328,7 @@ async def test_two_services_in_one_process_share_no_metrics(directory: Path):
         assert (await scrape(other))("svc_http_requests_total", **count) == 0
 
 
+@pytest.mark.served
 async def test_a_service_without_metrics_does_not_measure_loop_lag(live: Live):
     before = live.service.metrics
     await live.client.get("/healthz")
@@ -388,7 +383,6 @@ async def test_a_failed_step_of_retention_is_counted(live: Live, key: str):
     assert progress.statistics().deleted["events"] == 0
 
 
-@pytest.mark.served(metrics=True)
 async def test_decisions_shadow_matches_and_failed_rules_are_counted(live: Live, public: str):
     rules = [
         {"name": "Failing", "condition": 'account.id == "x"', "action": "block"},
@@ -406,7 +400,6 @@ async def test_decisions_shadow_matches_and_failed_rules_are_counted(live: Live,
     assert found("svc_rule_errors_total") == 3, "of an account that is not there, and twice of such an action"
 
 
-@pytest.mark.served(metrics=True)
 async def test_the_oldest_open_review_is_that_of_all_organizations(live: Live):
     assert (await scrape(live))("svc_review_oldest_open_seconds") == 0
     opened: list[tuple[Automation, str]] = []
@@ -467,7 +460,6 @@ async def get(url: str, accept: str) -> httpx.Response:
         return await client.get(url, headers={"accept": accept})
 
 
-@pytest.mark.served(metrics=True)
 async def test_openmetrics_has_every_metric_with_its_unit_and_the_values_of_the_other_format(live: Live, key: str):
     assert (await visit(live, key, report(1))).status_code == 200
     found, plain = await get(live.metrics_url, PROMETHEUS_3), await get(live.metrics_url, "*/*")
@@ -490,7 +482,6 @@ async def test_openmetrics_has_every_metric_with_its_unit_and_the_values_of_the_
     assert samples(families.values()) == samples(read_plain(plain.text))
 
 
-@pytest.mark.served(metrics=True)
 async def test_the_latency_of_a_sampled_trace_is_the_exemplar_of_its_bucket(live: Live, key: str):
     """Not of one that its caller did not record: nobody could look it up."""
     for digit, flags in (("1", "01"), ("2", "00")):

@@ -39,6 +39,12 @@ def android_key(live: Live, **fields: Any) -> str:
     return secret
 
 
+@pytest.fixture
+def key(live: Live) -> str:
+    """A public key of an Android app."""
+    return android_key(live)
+
+
 async def ask(live: Live, key: str, headers: dict[str, str] = ANDROID) -> httpx.Response:
     return await live.client.post(CHALLENGE, headers={"x-api-key": key, **headers})
 
@@ -78,8 +84,7 @@ def naming(challenge: str) -> dict[str, Any]:
 # The challenge
 
 
-async def test_a_challenge_is_32_random_bytes_valid_for_five_minutes(live: Live):
-    key = android_key(live)
+async def test_a_challenge_is_32_random_bytes_valid_for_five_minutes(live: Live, key: str):
     response = await ask(live, key)
     answer = response.json()
     assert response.status_code == 200
@@ -114,17 +119,17 @@ async def test_only_a_public_key_gets_a_challenge(live: Live, kind: str):
         assert_error(await ask(live, secret), 401, "unauthorized")
 
 
-async def test_a_key_without_the_platform_gets_no_challenge(live: Live):
+async def test_a_key_without_the_platform_gets_no_challenge(live: Live, key: str):
     _, web = live.issue()
-    key = android_key(live)
     with nothing_stored(live):
         for refused, headers in ((web, ANDROID), (key, {}), (key, {"x-svc-sdk-platform": "ios"})):
             assert_error(await ask(live, refused, headers), 401, "unauthorized")
 
 
-async def test_a_page_may_request_a_challenge_like_an_identification(live: Live, key: str):
+async def test_a_page_may_request_a_challenge_like_an_identification(live: Live):
     """Decisions 3.11: CORS on the whole client API."""
-    response = await ask(live, key, {"origin": ORIGIN})
+    _, web = live.issue()
+    response = await ask(live, web, {"origin": ORIGIN})
     assert response.status_code == 200
     assert response.headers["access-control-allow-origin"] == ORIGIN
     preflight = await live.client.options(
@@ -141,8 +146,7 @@ async def test_a_challenge_is_requested_only_by_post(live: Live):
 
 @pytest.mark.served(map_bytes=512 << 10)
 @pytest.mark.slow(0.2)
-async def test_a_full_store_gives_no_challenge(live: Live):
-    key = android_key(live)
+async def test_a_full_store_gives_no_challenge(live: Live, key: str):
     for size in (64 << 10, 4 << 10):
         with pytest.raises(StoreFullError):
             fill(live, size)
@@ -162,15 +166,13 @@ def fill(live: Live, size: int) -> None:
 # What becomes of it
 
 
-async def test_a_challenge_is_valid_once(live: Live):
-    key = android_key(live)
+async def test_a_challenge_is_valid_once(live: Live, key: str):
     challenge = await challenge_of(live, key)
     assert await evidence(live, key, naming(challenge)) == ()
     assert await evidence(live, key, naming(challenge)) == ("challenge_used",)
 
 
-async def test_a_challenge_is_valid_for_the_first_of_many_concurrent_requests(live: Live):
-    key = android_key(live)
+async def test_a_challenge_is_valid_for_the_first_of_many_concurrent_requests(live: Live, key: str):
     challenge = await challenge_of(live, key)
     answers: list[dict[str, Any]] = []
 
@@ -183,16 +185,14 @@ async def test_a_challenge_is_valid_for_the_first_of_many_concurrent_requests(li
     assert sorted(len(failed(answer)) for answer in answers) == [0, 1, 1, 1, 1, 1]
 
 
-async def test_a_challenge_is_used_up_even_where_the_chain_fails(live: Live):
-    key = android_key(live)
+async def test_a_challenge_is_used_up_even_where_the_chain_fails(live: Live, key: str):
     challenge = await challenge_of(live, key)
     broken = {"format": "android-key", "challenge": challenge, "certificate_chain": ["AAAA", "BBBB"]}
     assert await evidence(live, key, broken) == ("chain_malformed",)
     assert await evidence(live, key, naming(challenge)) == ("challenge_used",)
 
 
-async def test_a_challenge_expires_after_five_minutes(live: Live):
-    key = android_key(live)
+async def test_a_challenge_expires_after_five_minutes(live: Live, key: str):
     in_time, late = await challenge_of(live, key), await challenge_of(live, key)
     live.clock.advance(seconds=299.999)
     assert await evidence(live, key, naming(in_time)) == ()
@@ -213,16 +213,14 @@ async def test_a_challenge_is_valid_for_its_own_key_only(live: Live):
     assert await evidence(live, key, naming(challenge)) == ()
 
 
-async def test_an_unknown_and_a_missing_challenge_are_failures_not_errors(live: Live):
-    key = android_key(live)
+async def test_an_unknown_and_a_missing_challenge_are_failures_not_errors(live: Live, key: str):
     invented = base64.b64encode(bytes(32)).decode()
     assert await evidence(live, key, naming(invented)) == ("challenge_unknown",)
     missing = {"format": "android-key", "certificate_chain": attested(chain())["certificate_chain"]}
     assert await evidence(live, key, missing) == ("challenge_missing", "chain_untrusted")
 
 
-async def test_a_repeated_request_uses_a_challenge_once_and_fires_nothing(live: Live):
-    key = android_key(live)
+async def test_a_repeated_request_uses_a_challenge_once_and_fires_nothing(live: Live, key: str):
     challenge = await challenge_of(live, key)
     first = await identify(live, key, naming(challenge), idempotency_key="once")
     assert failed(first) == []
@@ -244,23 +242,22 @@ async def test_a_refused_identification_leaves_the_challenge_for_its_retry(live:
     assert await evidence(live, key, naming(challenge)) == ()
 
 
-async def test_a_proxy_may_send_the_attestation_of_the_key_it_forwards(live: Live, proxy: str):
-    key = android_key(live)
+async def test_a_proxy_may_send_the_attestation_of_the_key_it_forwards(live: Live, key: str, proxy: str):
     challenge = await challenge_of(live, key)
     forwarded = {"x_svc_visitor_ip": PUBLIC_ADDRESS, "x_svc_public_key": key}
     assert await evidence(live, proxy, naming(challenge), **forwarded) == ()
     assert await evidence(live, key, naming(challenge)) == ("challenge_used",)
 
 
-async def test_a_chain_up_to_an_unpublished_root_fires(live: Live):
-    key = android_key(live)
+async def test_a_chain_up_to_an_unpublished_root_fires(live: Live, key: str):
     challenge = await challenge_of(live, key)
     forged = attested(chain(described(challenge=base64.b64decode(challenge))), base64.b64decode(challenge))
     assert await evidence(live, key, forged) == ("chain_untrusted",)
 
 
-async def test_the_signal_does_not_exist_for_the_web(live: Live, key: str):
-    answer = succeeded(await live.identify(key, report(attestation={"format": "android-key"})))
+async def test_the_signal_does_not_exist_for_the_web(live: Live):
+    _, web = live.issue()
+    answer = succeeded(await live.identify(web, report(attestation={"format": "android-key"})))
     assert failed(answer) == []
 
 

@@ -179,8 +179,7 @@ async def test_an_empty_organization_has_empty_statistics(live: Live):
     assert (seen["periods"], seen["totals"]["identifications"], seen["totals"]["kinds"]) == ([], 0, {})
 
 
-async def test_erased_events_are_subtracted(live: Live):
-    admin, console = Automation(live), Console(live)
+async def test_erased_events_are_subtracted(live: Live, console: Console, admin: Automation):
     await busy(live)
     event = (await console.seen("/events", tag="bob"))["rows"][0]
     before = (await console.seen("/statistics"))["totals"]
@@ -289,7 +288,8 @@ async def test_a_count_refuses_what_a_list_refuses(console: Console):
 
 async def test_actions_are_counted_over_the_whole_window(live: Live, console: Console, monkeypatch: pytest.MonkeyPatch):
     """Also what a backend sets afterwards; those of another time or environment are not counted."""
-    (_, public), (_, secret) = live.issue(), live.issue("secret")
+    _, public = live.issue()
+    _, secret = live.issue("secret")
     made: list[str] = []
     for action in ("log_in", "sign_up", "log_in", None, "log_in"):
         given = {} if action is None else {"action": action}
@@ -342,9 +342,9 @@ async def test_an_event_of_any_environment_is_shown_as_in_the_server_api(live: L
 
 
 @pytest.mark.slow(0.2)
-async def test_previous_and_next_events_of_the_visitor_are_within_its_environment(live: Live):
+async def test_previous_and_next_events_of_the_visitor_are_within_its_environment(live: Live, console: Console):
     """Whatever their levels; also of one millisecond, and not of another visitor or environment."""
-    console, (_, public) = Console(live), live.issue()
+    _, public = live.issue()
     _, staging = live.issue("public", "staging")
     visits: list[str] = []
     for count in range(6):
@@ -360,11 +360,10 @@ async def test_previous_and_next_events_of_the_visitor_are_within_its_environmen
     assert [seen.get("next") for seen in beside] == [*visits[1:], None]
 
 
-async def test_the_oldest_readable_event_has_none_before_it(live: Live):
-    console, (_, public) = Console(live), live.issue()
-    old = await identified(live, public)
+async def test_the_oldest_readable_event_has_none_before_it(live: Live, key: str, console: Console):
+    old = await identified(live, key)
     live.clock.advance(hours=1)
-    new = await identified(live, public)
+    new = await identified(live, key)
     live.clock.advance(hours=30 * 24 - 0.5)
     assert "previous" not in await console.seen(f"/events/{new}")
     assert_error(await console.get(f"/events/{old}"), 404, "event_not_found")

@@ -82,13 +82,13 @@ async def test_visitors_of_an_environment_are_those_with_events_in_it(
 @pytest.mark.slow
 @pytest.mark.parametrize("at_once", [visitor_views.KEYS_OF_A_LOOK, 7])
 async def test_each_list_and_the_page_count_every_event_of_a_visitor(
-    live: Live, monkeypatch: pytest.MonkeyPatch, at_once: int
+    live: Live, console: Console, monkeypatch: pytest.MonkeyPatch, at_once: int
 ):
     """Also forty within 47 seconds, of which the record of the visitor counts one; in the index's tail, in its
     segments, in several environments. What is older than 30 days is not counted.
     """
     monkeypatch.setattr(visitor_views, "KEYS_OF_A_LOOK", at_once)
-    console, public = Console(live), live.issue("public", "production")[1]
+    public = live.issue("public", "production")[1]
     staging = live.issue("public", "staging")[1]
     await came(live, public, 2)
     visitor_id = ""
@@ -125,11 +125,11 @@ def index_everything(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("limit", [1, 3, 200])
 @pytest.mark.every_case
-async def test_visitors_seen_with_a_tag_or_at_an_address_are_found(live: Live, limit: int):
+async def test_visitors_seen_with_a_tag_or_at_an_address_are_found(live: Live, console: Console, limit: int):
     """In one environment. A row says the same of a visitor as without a filter, and how many events have what was asked
     for.
     """
-    console, (_, public) = Console(live), live.issue(environment="production")
+    _, public = live.issue(environment="production")
     _, staging = live.issue(environment="staging")
     shared = [await came(live, public, device, tag="ada") for device in range(1, 8)]
     await came(live, public, 1, tag="ada", headers=ELSEWHERE)
@@ -155,8 +155,8 @@ async def test_visitors_seen_with_a_tag_or_at_an_address_are_found(live: Live, l
             }
 
 
-async def test_a_cursor_belongs_to_its_list_filter_environment_and_organization(live: Live):
-    console, (_, public) = Console(live), live.issue(environment="production")
+async def test_a_cursor_belongs_to_its_list_filter_environment_and_organization(live: Live, console: Console):
+    _, public = live.issue(environment="production")
     for device in (1, 2, 3):
         await came(live, public, device, tag="ada")
     plain = (await console.seen("/visitors", limit=1))["next_cursor"]
@@ -187,8 +187,7 @@ async def test_an_invalid_filter_is_refused(live: Live, query: dict[str, str], f
     assert_invalid(await Console(live).get("/visitors", **query), field, issue, "query")
 
 
-async def test_a_visitor_is_shown_with_its_tags_addresses_and_changes(live: Live):
-    console, (_, public) = Console(live), live.issue(environment="production")
+async def test_a_visitor_is_shown_with_its_tags_addresses_and_changes(live: Live, public: str, console: Console):
     _, staging = live.issue(environment="staging")
     visitor_id = await came(live, public, tag="ada")
     await came(live, public, tag="bob", headers=ELSEWHERE)
@@ -224,8 +223,7 @@ def at(minutes: int) -> str:
 
 
 @pytest.mark.slow
-async def test_events_after_the_newest_fifty_are_listed_with_its_cursor(live: Live):
-    console, (_, public) = Console(live), live.issue(environment="production")
+async def test_events_after_the_newest_fifty_are_listed_with_its_cursor(live: Live, public: str, console: Console):
     ids = [await came(live, public) for _ in range(53)]
     assert len(set(ids)) == 1
     seen = await console.seen(f"/visitors/{ids[0]}")
@@ -247,8 +245,7 @@ async def test_an_unidentifiable_visitor_is_shown_from_its_event(live: Live, pub
     assert len(seen["events"]) == 1
 
 
-async def test_an_unknown_an_erased_and_a_foreign_visitor_are_not_found(live: Live):
-    console, (_, public) = Console(live), live.issue(environment="production")
+async def test_an_unknown_an_erased_and_a_foreign_visitor_are_not_found(live: Live, public: str, console: Console):
     stranger = Console(live, "admin", live.new_organization())
     visitor_id = await came(live, public, tag="ada")
     for who, asked in ((stranger, visitor_id), (console, NOBODY), (console, "me"), (console, "%00" * 20)):

@@ -179,14 +179,13 @@ async def test_the_signed_verdict_of_a_duplicate_is_that_of_the_original(
 @pytest.mark.parametrize("said", [NAMED, {}], ids=["named", "unnamed"])
 @pytest.mark.parametrize("later", [{"account_id": "b"}, {"action": "withdraw"}, {"tag": "two"}])
 async def test_the_signed_verdict_of_a_duplicate_has_nothing_that_a_backend_set_since(
-    live: Live, said: dict[str, str], later: dict[str, str]
+    live: Live, server_key: str, key: str, said: dict[str, str], later: dict[str, str]
 ):
     """Nor the account that it had, where that was replaced: its id is not kept."""
-    (_, secret), (_, server) = live.issue(), live.issue("secret")
-    first = (await visit(live, secret, headers=KEYED, verdict=True, **said)).json()
+    first = (await visit(live, key, headers=KEYED, verdict=True, **said)).json()
     path = f"/api/v1/events/{first['request_id']}"
-    assert (await live.client.patch(path, json=later, headers={"x-api-key": server})).status_code == 200
-    again = (await visit(live, secret, headers=FULL, verdict=True, **said)).json()
+    assert (await live.client.patch(path, json=later, headers={"x-api-key": server_key})).status_code == 200
+    again = (await visit(live, key, headers=FULL, verdict=True, **said)).json()
     if said and "account_id" in later:
         assert "account_id" in signed(first)
         assert signed(again) == {name: value for name, value in signed(first).items() if name != "account_id"}

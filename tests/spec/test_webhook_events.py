@@ -77,12 +77,11 @@ def suspect_everything(live: Live) -> None:
 
 
 async def test_a_suspicious_identification_sends_two_events_with_the_fields_of_the_event(
-    live: Live, receiver: Receiver
+    live: Live, public: str, receiver: Receiver
 ):
     subscribe(live, "live")
     suspect_everything(live)
-    _, secret = live.issue(environment="production")
-    answer = (await live.identify(secret, SUSPICIOUS, tag="order 7")).json()
+    answer = (await live.identify(public, SUSPICIOUS, tag="order 7")).json()
     completed, suspect = await receiver.events(2)
     assert [completed["type"], suspect["type"]] == ["identification.completed", "visitor.suspect"]
     assert completed["id"] != suspect["id"]

@@ -78,7 +78,7 @@ async def test_too_many_events_are_refused_before_the_first_byte(live: Live, mon
     console = Console(live)
     monkeypatch.setattr(export, "MAX_ROWS", 4)
     refused = await console.get("/events/export")
-    assert_error(refused, 422, "validation_error", ("from", "out_of_range", "query"))
+    assert_invalid(refused, "from", "out_of_range", "query")
     assert "events would be exported" in refused.json()["error"]["message"]
     assert len(rows_of((await console.get("/events/export", account_id="user-0")).text)) == 3, "counted by the index"
     assert len(rows_of((await console.get("/events/export", signal="headless")).text)) == 1

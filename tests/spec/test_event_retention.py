@@ -156,8 +156,7 @@ async def test_retention_deletes_events_after_their_time_and_webhooks_after_30_d
     await kept.sweep()
     assert kept.rows(EVENTS, DOCUMENTS, WEBHOOK_EVENTS, DELIVERIES) == [1, 1, 0, 0]
     assert await kept.hooks.deliveries() == []
-    answer = await kept.hooks.do(kept.endpoint, "redeliver", {"event_id": event_id})
-    assert_error(answer, 404, "not_found")
+    assert_error(await kept.hooks.do(kept.endpoint, "redeliver", {"event_id": event_id}), 404, "not_found")
     kept.later(days=DAYS - 31)
     await kept.sweep()
     assert kept.rows(EVENTS, DOCUMENTS, HOURS) == [1, 1, 1]

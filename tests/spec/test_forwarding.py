@@ -212,8 +212,7 @@ async def test_visitor_headers_are_ignored_with_a_public_key(live: Live, key: st
     for _, event in live.events():
         assert (event.ip_address, event.origin, event.agent) == (PUBLIC_ADDRESS, ORIGIN, "Chrome")
     with nothing_stored(live):
-        response = await visit(live, key, origin="https://other.example", headers=EVERYTHING)
-        assert_error(response, 401, "unauthorized")
+        assert_error(await visit(live, key, origin="https://other.example", headers=EVERYTHING), 401, "unauthorized")
 
 
 async def test_a_server_that_forwards_nothing_is_itself_the_visitor(live: Live, server_key: str):
@@ -234,8 +233,7 @@ async def test_a_forwarded_public_key_brings_its_origins(live: Live):
     with nothing_stored(live):
         response = await forward(live, proxy, {**headers, "x-svc-visitor-origin": "https://other.example"})
         assert_error(response, 401, "unauthorized")
-        response = await forward(live, proxy, {**VISITOR, "x-svc-public-key": public})
-        assert_error(response, 401, "unauthorized")
+        assert_error(await forward(live, proxy, {**VISITOR, "x-svc-public-key": public}), 401, "unauthorized")
 
 
 @pytest.mark.slow(0.2)
@@ -259,8 +257,7 @@ async def test_a_forwarded_public_key_brings_its_platforms(live: Live):
     assert (await forward(live, proxy, {**headers, "x-svc-sdk-platform": "ios"}, sdk={})).status_code == 200
     with nothing_stored(live):
         for platform in ("web", "android"):
-            response = await forward(live, proxy, headers, sdk={"platform": platform})
-            assert_error(response, 401, "unauthorized")
+            assert_error(await forward(live, proxy, headers, sdk={"platform": platform}), 401, "unauthorized")
 
 
 async def test_a_forwarded_public_key_must_match_the_key_of_the_proxy(live: Live):
@@ -290,8 +287,7 @@ async def test_a_forwarded_public_key_must_match_the_key_of_the_proxy(live: Live
 async def test_a_public_key_is_not_a_proxy_key(live: Live, proxy: str, key: str):
     """Decisions 2.9: the proxy key stands in `x-api-key`, the public key beside it; never the other way round."""
     with nothing_stored(live):
-        response = await forward(live, key, {**EVERYTHING, "x-svc-public-key": proxy})
-        assert_error(response, 401, "unauthorized")
+        assert_error(await forward(live, key, {**EVERYTHING, "x-svc-public-key": proxy}), 401, "unauthorized")
 
 
 @pytest.mark.served(trusted_proxies=())

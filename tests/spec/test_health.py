@@ -146,8 +146,7 @@ async def test_a_full_store_is_one_line_of_the_log_however_many_requests_it_stop
         while (await visit(live, key, {"noise": os.urandom(300_000).hex()})).status_code == 200:
             pass
         for _ in range(9):
-            response = await visit(live, key, {"noise": os.urandom(300_000).hex()})
-            assert_error(response, 503, "service_unavailable")
+            assert_error(await visit(live, key, {"noise": os.urandom(300_000).hex()}), 503, "service_unavailable")
         with trio.fail_after(10):
             while logs[-1]["event"] != "the store is available again":  # noqa: ASYNC110  of a log line
                 await trio.sleep(0.05)

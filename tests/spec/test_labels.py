@@ -12,7 +12,7 @@ from svc.features.labels.queries import find_outcome
 from svc.features.labels.tables import NUMBERED_ACCOUNTS, OUTCOME_DAYS, OUTCOMES, SUBJECT_LABELS
 from svc.features.retention.sweeper import Progress, sweep
 from svc.identify.tables import EVENTS
-from tests.spec.responses import HEADLESS, TOO_LITTLE, act, assert_error, visit
+from tests.spec.responses import HEADLESS, TOO_LITTLE, act, assert_error, assert_invalid, visit
 from tests.spec.test_accounts import event_of, patch
 from tests.support.live import Live, report, succeeded
 
@@ -73,7 +73,7 @@ async def test_another_label_or_a_reason_without_one_is_refused(live: Live, publ
         ({"label": "fraud", "label_reason": "because"}, "label_reason", "invalid_value"),
         ({"labels": "fraud"}, "labels", "unknown_field"),
     ):
-        assert_error(await patch(live, secret, answer, **fields), 422, "validation_error", (field, issue, "body"))
+        assert_invalid(await patch(live, secret, answer, **fields), field, issue)
         assert live.contents() == before
 
 
@@ -86,7 +86,7 @@ async def test_events_are_listed_by_label(live: Live, public: str, secret: str):
         found = await live.client.get("/api/v1/events", params={"label": label}, headers={"x-api-key": secret})
         assert [row["request_id"] for row in found.json()["rows"]] == [each["request_id"] for each in expected]
     wrong = await live.client.get("/api/v1/events", params={"label": "bad"}, headers={"x-api-key": secret})
-    assert_error(wrong, 422, "validation_error", ("label", "invalid_value", "query"))
+    assert_invalid(wrong, "label", "invalid_value", "query")
 
 
 async def test_visitors_and_accounts_count_their_labels_by_kind_of_environment(live: Live, public: str, secret: str):
@@ -112,7 +112,6 @@ async def test_a_visitor_that_is_not_identifiable_has_the_label_of_its_event(liv
     found = await subject(live, secret, f"visitors/{answer['visitor_id']}")
     assert found["labels"] == {"fraud": 1, "legitimate": 0}
     await after(live, 31)
-    assert faults(live) == []
 
 
 @pytest.mark.slow(0.3)
@@ -156,8 +155,7 @@ async def test_a_label_may_be_set_for_400_days_and_is_answered_alone_once_the_ev
     assert late.json() == {"request_id": answer["request_id"], "label": "fraud", "label_reason": "account_takeover"}
     removed = await patch(live, secret, answer, label=None)
     assert removed.json() == {"request_id": answer["request_id"], "label": None, "label_reason": None}
-    wrong = await patch(live, secret, answer, label_reason="spam")
-    assert_error(wrong, 422, "validation_error", ("label_reason", "invalid_value", "body"))
+    assert_invalid(await patch(live, secret, answer, label_reason="spam"), "label_reason", "invalid_value")
     for fields in ({"account_id": "b"}, {"label": "fraud", "tag": "x"}, {}):
         assert_error(await patch(live, secret, answer, **fields), 404, "event_not_found")
     assert_error(await patch(live, other, answer, **FRAUD), 404, "event_not_found")
@@ -171,7 +169,6 @@ async def test_a_label_may_be_set_for_400_days_and_is_answered_alone_once_the_ev
     kept = live.contents()
     for table in (OUTCOMES, OUTCOME_DAYS, SUBJECT_LABELS, NUMBERED_ACCOUNTS):
         assert kept[table.name] == [], table.name
-    assert faults(live) == []
 
 
 async def test_a_label_is_refused_after_400_days_though_nothing_was_deleted_yet(live: Live, public: str, secret: str):
@@ -205,7 +202,6 @@ async def test_an_outcome_has_what_a_label_is_judged_by_and_neither_report_nor_a
     stored = OUTCOMES.value.encode(segment)
     for text in ("81.2.69.160", "order 1234", answer["visitor_id"]):
         assert text.encode() not in stored
-    assert faults(live) == []
 
 
 @pytest.mark.slow(0.7)
@@ -243,7 +239,6 @@ async def test_the_erasure_of_a_visitor_takes_its_ids_out_and_counts_stay(live: 
     assert (await subject(live, secret, "accounts/a"))["labels"] == {"fraud": 1, "legitimate": 0}
     assert (await patch(live, secret, answer, label="legitimate")).json()["label"] == "legitimate"
     assert (await subject(live, secret, "accounts/a"))["labels"] == {"fraud": 0, "legitimate": 1}
-    assert faults(live) == []
 
 
 @pytest.mark.parametrize("days", [0, 31])

@@ -109,8 +109,7 @@ async def test_a_key_revoked_by_another_node_is_refused_at_once(directory: Path)
         for _ in range(2):  # the first writes when the key was used, and so does not keep its row
             assert (await live.identify(secret, origin=None)).status_code == 200
         live.revoke(key)  # past the serving store, as another node or a command would
-        refused = await live.identify(secret, origin=None)
-        assert_error(refused, 401, "unauthorized")
+        assert_error(await live.identify(secret, origin=None), 401, "unauthorized")
         assert len(live.events()) == 2
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from svc.features.labels.performance import wilson
 from tests.spec.automation import Automation
-from tests.spec.responses import HEADLESS, act, assert_error
+from tests.spec.responses import HEADLESS, act, assert_error, assert_invalid
 from tests.spec.test_accounts import patch
-from tests.spec.test_labels import after, faults
+from tests.spec.test_labels import after
 from tests.support.live import Live, succeeded
 
 COUNTS = ("events", "labelled", "fraud", "legitimate")
@@ -150,7 +150,7 @@ async def test_live_is_production_and_test_the_rest(shop: Shop):
     assert counts((await shop.performance())["total"]) == (1, 1, 1, 0)
     assert counts((await shop.performance("?environment=test"))["total"]) == (2, 2, 0, 2)
     wrong = await shop.admin("GET", "/performance?environment=production")
-    assert_error(wrong, 422, "validation_error", ("environment", "invalid_value", "query"))
+    assert_invalid(wrong, "environment", "invalid_value", "query")
 
 
 @pytest.mark.slow(0.3)
@@ -169,7 +169,6 @@ async def test_the_same_is_told_before_and_after_events_are_deleted(shop: Shop):
     assert (first["from"], first["to"]) == ("2026-01-01T00:00:00.000Z", "2026-01-02T00:00:00.000Z"), "whole days"
     assert counts(first["total"]) == (1, 1, 1, 0)
     assert counts((await shop.performance())["total"]) == (0, 0, 0, 0), "the last 30 days"
-    assert faults(shop.live) == []
 
 
 async def test_counts_stay_when_a_visitor_is_erased(shop: Shop):
@@ -208,7 +207,7 @@ async def test_a_label_of_the_console_counts_as_one_of_the_server(shop: Shop):
     removed = await shop.admin("PUT", path, {"label": None})
     assert removed.json() == {"request_id": answer["request_id"], "label": None, "label_reason": None}
     wrong = await shop.admin("PUT", path, {"label": None, "label_reason": "bot"})
-    assert_error(wrong, 422, "validation_error", ("label_reason", "invalid_value", "body"))
+    assert_invalid(wrong, "label_reason", "invalid_value")
     assert_error(
         await shop.admin("PUT", "/events/x/label", {"label": None}),
         422,

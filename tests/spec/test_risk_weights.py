@@ -325,5 +325,4 @@ async def test_the_routes_of_weights_accept_only_their_methods_and_parameters(ad
     response = await admin("PATCH", f"{WEIGHTS_PATH}/web", {})
     assert_error(response, 405, "method_not_allowed")
     assert response.headers["allow"] == "DELETE, PUT"
-    response = await admin("PUT", f"{WEIGHTS_PATH}/web")
-    assert_invalid(response, "", "malformed_json")
+    assert_invalid(await admin("PUT", f"{WEIGHTS_PATH}/web"), "", "malformed_json")

@@ -123,8 +123,7 @@ async def test_a_rule_is_combined_with_other_filters_and_followed_by_cursors(sho
     assert shop.live.count(EVENT_SEGMENTS)
     first = (await get(shop.live, shop.secret, limit=1, rule=of_a)).json()["next_cursor"]
     for other in ({}, {"rule": of_any}, {"rule": of_a, "shadow": "true"}):
-        refused = await get(shop.live, shop.secret, cursor=first, **other)
-        assert_invalid(refused, "cursor", "invalid_cursor", "query")
+        assert_invalid(await get(shop.live, shop.secret, cursor=first, **other), "cursor", "invalid_cursor", "query")
 
 
 async def test_a_rule_that_is_no_id_is_refused(shop: Shop):

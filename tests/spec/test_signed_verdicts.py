@@ -16,7 +16,7 @@ from svc.http.callers.limits import OPEN_READS_PER_S
 from svc.identify.keys.signed_verdict import signing_key, verdict_key
 from svc.kernel.access.tables import AUDIT
 from tests.spec.automation import Automation
-from tests.spec.responses import TOO_LITTLE, assert_error
+from tests.spec.responses import TOO_LITTLE, assert_error, assert_invalid
 from tests.support.live import ORIGIN, Live, succeeded
 
 Jwk = dict[str, str]
@@ -77,8 +77,7 @@ async def test_a_verdict_is_returned_only_on_request_and_not_with_a_duplicate(li
     unscored = (await live.identify(key, TOO_LITTLE, headers={"user-agent": ""}, verdict=True)).json()
     said = claims(unscored["verdict"], await published(live))
     assert ("suspect_score" in said) == ("suspect_score" in unscored)
-    refused = await live.identify(key, verdict="yes")
-    assert_error(refused, 422, "validation_error", ("verdict", "wrong_type", "body"))
+    assert_invalid(await live.identify(key, verdict="yes"), "verdict", "wrong_type")
 
 
 async def test_a_rotated_key_is_published_before_it_signs_and_afterwards_for_the_requested_time(live: Live):
@@ -103,7 +102,7 @@ async def test_a_rotated_key_is_published_before_it_signs_and_afterwards_for_the
     assert (await admin("POST", "/verdict-keys/rotate", {"previous_key_valid_hours": 0})).status_code == 200
     assert len(await published(live)) == 2
     wrong = await admin("POST", "/verdict-keys/rotate", {"previous_key_valid_hours": 169})
-    assert_error(wrong, 422, "validation_error", ("previous_key_valid_hours", "out_of_range", "body"))
+    assert_invalid(wrong, "previous_key_valid_hours", "out_of_range")
     with live.found.store.read() as snapshot:
         records = [record for _, record in snapshot.scan(AUDIT)]
     made = [(record.action, record.subject, record.change) for record in records]
@@ -134,8 +133,7 @@ async def test_organizations_have_their_own_keys_and_unknown_ones_have_none(live
     theirs = {key["kid"] for key in await published(live, other.id)}
     assert theirs & {key["kid"] for key in await published(live)} == set()
     for unknown in ("org_AAAAAAAAAAAAAAAAAAAA", "x", other.id + "x", "x" * 600, "%ff%00"):
-        response = await live.client.get(f"/api/v1/organizations/{unknown}/verdict-keys")
-        assert_error(response, 404, "not_found")
+        assert_error(await live.client.get(f"/api/v1/organizations/{unknown}/verdict-keys"), 404, "not_found")
 
 
 async def test_no_private_key_is_in_the_data_directory(live: Live, tmp_path: Path):

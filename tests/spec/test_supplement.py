@@ -146,8 +146,7 @@ async def test_another_report_is_a_conflict_and_the_first_stays(live: Live, key:
             ({**DEFERRED, "fonts": ["Calibri", "Arial"]}, {"platform": "web", "version": "0.1.0"}),
             (DEFERRED, {"platform": "web"}),
         ):
-            refused = await send(live, key, request_id, token, signals, sdk=sdk)
-            assert_error(refused, 409, "supplement_conflict")
+            assert_error(await send(live, key, request_id, token, signals, sdk=sdk), 409, "supplement_conflict")
     assert (await read(live, request_id))["deferred_signals"] == DEFERRED
 
 
@@ -171,8 +170,7 @@ async def test_a_token_is_valid_for_24_hours(live: Live, key: str):
     live.clock.now_ms += 24 * 3_600_000 - 1
     assert (await send(live, key, request_id, token)).status_code == 202
     live.clock.now_ms += 1
-    refused = await send(live, key, late, late_token)
-    assert_error(refused, 422, "invalid_supplement", ("token", "invalid_value", "body"))
+    assert_error(await send(live, key, late, late_token), 422, "invalid_supplement", ("token", "invalid_value", "body"))
     with_report = await send(live, key, request_id, token)
     assert_error(with_report, 422, "invalid_supplement", ("token", "invalid_value", "body"))
 

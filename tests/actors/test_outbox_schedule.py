@@ -22,11 +22,12 @@ from svc.features.webhooks.records import Attempted
 from svc.features.webhooks.retries import JITTER, STEPS_MS
 from svc.features.webhooks.sending.outbox import POLL_INTERVAL_S
 from svc.kernel.values.ids import first_id
-from tests.support.outbox import OutboxWorld, outbox_world
+from tests.support.outbox import URL, OutboxWorld, outbox_world
 from tests.support.receivers import DOWN, OK, always
 from tests.support.worlds import EPOCH_MS
 
 SEEDS = int(os.environ.get("SEEDS", "4"))
+OTHER = "https://other.example/"
 HOUR_S = 3600
 LONGEST_MS = 10_100
 """Of an attempt, which the next one waits for where the step is shorter."""
@@ -55,13 +56,11 @@ async def test_nine_attempts_in_six_and_a_half_to_seven_and_a_half_hours_whateve
             chance = random.Random(f"{seed}/{place}")
             world.receivers.scripts[url] = lambda _, chance=chance: chance.choice(FAILURES)
             urls.append(url)
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(world.outbox.run)
+        async with world.running():
             await trio.sleep(seed)  # another time makes other ids, and those another jitter
             for number in range(1, 5):
                 world.send(number)
             await trio.sleep(8 * HOUR_S)
-            nursery.cancel_scope.cancel()
         for url in urls:
             times = [post.at_ms for post in world.receivers.to(url)]
             assert len(times) == 9
@@ -81,140 +80,112 @@ def recover(world: OutboxWorld, endpoint: Registered) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [20, 150])
 async def test_dead_letters_of_a_day_of_outage_are_recovered_without_a_restart(
-    count: int, tmp_path: Path, autojump_clock: MockClock
+    count: int, world: OutboxWorld, autojump_clock: MockClock
 ):
-    with outbox_world(tmp_path) as world:
-        number = world.organization()
-        url = "https://receiver.example/"
-        endpoint = world.endpoint(number, url)
-        gone = [Attempted(410, "http_status", 20, None)] * count
-        world.receivers.scripts[url] = lambda _: (0.02, gone.pop() if gone else DOWN)
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(world.outbox.run)
-            world.send(number, count)
-            await trio.sleep(24 * HOUR_S)
-            assert set(world.states(endpoint.queue)) == {"failed"}
-            first = {post.event_id: post.body for post in world.receivers.posts}
-            world.receivers.scripts[url] = always(OK)
-            tried = len(world.receivers.posts)
-            assert recover(world, endpoint) == count
-            await trio.sleep(POLL_INTERVAL_S + 60)
-            assert recover(world, endpoint) == 0
-            nursery.cancel_scope.cancel()
-        assert world.states(endpoint.queue) == ["delivered"] * count
-        again = world.receivers.posts[tried:]
-        assert {post.event_id: post.body for post in again} == first == world.bodies(number)
-        assert len(again) == count
+    number, endpoint = world.subscribed()
+    gone = [Attempted(410, "http_status", 20, None)] * count
+    world.receivers.scripts[URL] = lambda _: (0.02, gone.pop() if gone else DOWN)
+    async with world.running():
+        world.send(number, count)
+        await trio.sleep(24 * HOUR_S)
+        assert set(world.states(endpoint.queue)) == {"failed"}
+        first = {post.event_id: post.body for post in world.receivers.posts}
+        world.receivers.scripts[URL] = always(OK)
+        tried = len(world.receivers.posts)
+        assert recover(world, endpoint) == count
+        await trio.sleep(POLL_INTERVAL_S + 60)
+        assert recover(world, endpoint) == 0
+    assert world.states(endpoint.queue) == ["delivered"] * count
+    again = world.receivers.posts[tried:]
+    assert {post.event_id: post.body for post in again} == first == world.bodies(number)
+    assert len(again) == count
 
 
 @pytest.mark.slow
-async def test_a_delivery_recovered_too_early_gets_nine_more_attempts(tmp_path: Path, autojump_clock: MockClock):
-    with outbox_world(tmp_path) as world:
-        number = world.organization()
-        url = "https://receiver.example/"
-        endpoint = world.endpoint(number, url)
-        world.receivers.scripts[url] = always(DOWN)
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(world.outbox.run)
-            world.send(number)
-            await trio.sleep(8 * HOUR_S)
-            assert recover(world, endpoint) == 1
-            await trio.sleep(8 * HOUR_S)
-            nursery.cancel_scope.cancel()
-        assert world.states(endpoint.queue) == ["failed"]
-        assert [one.attempt for one in world.attempts(number)] == [*range(1, 10)] * 2
-        assert len({post.body for post in world.receivers.posts}) == 1
+async def test_a_delivery_recovered_too_early_gets_nine_more_attempts(world: OutboxWorld, autojump_clock: MockClock):
+    number, endpoint = world.subscribed(always(DOWN))
+    async with world.running():
+        world.send(number)
+        await trio.sleep(8 * HOUR_S)
+        assert recover(world, endpoint) == 1
+        await trio.sleep(8 * HOUR_S)
+    assert world.states(endpoint.queue) == ["failed"]
+    assert [one.attempt for one in world.attempts(number)] == [*range(1, 10)] * 2
+    assert len({post.body for post in world.receivers.posts}) == 1
 
 
 @pytest.mark.slow
 async def test_a_backlog_waiting_for_a_probe_is_sent_at_once_when_the_endpoint_url_changes(
-    tmp_path: Path, autojump_clock: MockClock
+    world: OutboxWorld, autojump_clock: MockClock
 ):
     """Though events went on joining it, for which it was not counted again."""
-    with outbox_world(tmp_path) as world:
-        number = world.organization()
-        url, other = "https://receiver.example/", "https://other.example/"
-        endpoint = world.endpoint(number, url)
-        world.receivers.scripts[url] = always(DOWN)
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(world.outbox.run)
-            world.send(number, BACKLOG_OVER + 20)
-            await trio.sleep(HOUR_S)
-            tried = len(world.receivers.posts)
-            world.send(number, 30)
-            await trio.sleep(1)
-            assert len(world.receivers.posts) - tried <= 1, "a delivery that joins the backlog waits with it"
-            world.change(endpoint, url=other)
-            world.outbox.wake((endpoint.queue,))
-            await trio.sleep(30)
-            nursery.cancel_scope.cancel()
-        assert world.states(endpoint.queue) == ["delivered"] * (BACKLOG_OVER + 50)
-        assert len(world.receivers.to(other)) == BACKLOG_OVER + 50
+    number, endpoint = world.subscribed(always(DOWN))
+    async with world.running():
+        world.send(number, BACKLOG_OVER + 20)
+        await trio.sleep(HOUR_S)
+        tried = len(world.receivers.posts)
+        world.send(number, 30)
+        await trio.sleep(1)
+        assert len(world.receivers.posts) - tried <= 1, "a delivery that joins the backlog waits with it"
+        world.change(endpoint, url=OTHER)
+        world.outbox.wake((endpoint.queue,))
+        await trio.sleep(30)
+    assert world.states(endpoint.queue) == ["delivered"] * (BACKLOG_OVER + 50)
+    assert len(world.receivers.to(OTHER)) == BACKLOG_OVER + 50
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ended", ["before the change", "after the change", "after the success"])
 async def test_the_first_success_after_an_outage_sends_all_that_wait_whatever_comes_between(
-    ended: str, tmp_path: Path, autojump_clock: MockClock
+    ended: str, world: OutboxWorld, autojump_clock: MockClock
 ):
     """A resume or another URL, an attempt that fails even then, a service that ends: at once, or in between."""
-    with outbox_world(tmp_path) as world:
-        number = world.organization()
-        url, other = "https://receiver.example/", "https://other.example/"
-        endpoint = world.endpoint(number, url)
-        world.receivers.scripts |= {url: always(DOWN), other: always(DOWN)}
+    number, endpoint = world.subscribed()
+    world.receivers.scripts |= {URL: always(DOWN), OTHER: always(DOWN)}
 
-        async def serve(*, until: str) -> None:
-            """An outbox, and what comes between, until it ends there."""
-            world.outbox = world.new_outbox()
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(world.outbox.run)
-                await trio.sleep(4 * HOUR_S if until == "before the change" else 1)
-                if until != "before the change":
-                    world.change(endpoint, url=other, paused=False)
-                    world.send(number)
-                    await trio.sleep(20)
-                    assert world.states(endpoint.queue).count("delivered") == 0
-                if until == "after the success":
-                    world.receivers.scripts[other] = always(OK)
-                    world.send(number)
-                    while "delivered" not in world.states(endpoint.queue):  # noqa: ASYNC110  nobody tells of a commit
-                        await trio.sleep(0.0001)
-                nursery.cancel_scope.cancel()
+    async def serve(*, until: str) -> None:
+        """An outbox, and what comes between, until it ends there."""
+        world.outbox = world.new_outbox()
+        async with world.running():
+            await trio.sleep(4 * HOUR_S if until == "before the change" else 1)
+            if until != "before the change":
+                world.change(endpoint, url=OTHER, paused=False)
+                world.send(number)
+                await trio.sleep(20)
+                assert world.states(endpoint.queue).count("delivered") == 0
+            if until == "after the success":
+                world.receivers.scripts[OTHER] = always(OK)
+                world.send(number)
+                while "delivered" not in world.states(endpoint.queue):  # noqa: ASYNC110  nobody tells of a commit
+                    await trio.sleep(0.0001)
 
-        world.send(number, 20)
-        for until in ("before the change", "after the change", "after the success"):
-            await serve(until=until)
-            if until == ended:
-                break
-        world.receivers.scripts[url] = world.receivers.scripts[other] = always(OK)
-        async with trio.open_nursery() as nursery:
-            world.outbox = world.new_outbox()
-            nursery.start_soon(world.outbox.run)
-            world.send(number)
-            await trio.sleep(30)
-            nursery.cancel_scope.cancel()
-        assert set(world.states(endpoint.queue)) == {"delivered"}
+    world.send(number, 20)
+    for until in ("before the change", "after the change", "after the success"):
+        await serve(until=until)
+        if until == ended:
+            break
+    world.receivers.scripts[URL] = world.receivers.scripts[OTHER] = always(OK)
+    world.outbox = world.new_outbox()
+    async with world.running():
+        world.send(number)
+        await trio.sleep(30)
+    assert set(world.states(endpoint.queue)) == {"delivered"}
 
 
 @pytest.mark.slow
-async def test_an_endpoint_recovers_by_a_success_and_by_nothing_else(tmp_path: Path, autojump_clock: MockClock):
+async def test_an_endpoint_recovers_by_a_success_and_by_nothing_else(world: OutboxWorld, autojump_clock: MockClock):
     """A changed URL at which it fails too is no recovery: an operator who reads that line stops looking."""
-    with outbox_world(tmp_path) as world, structlog.testing.capture_logs() as logged:
-        number = world.organization()
-        url, other = "https://receiver.example/", "https://other.example/"
-        endpoint = world.endpoint(number, url)
-        world.receivers.scripts |= {url: always(DOWN), other: always(DOWN)}
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(world.outbox.run)
+    with structlog.testing.capture_logs() as logged:
+        number, endpoint = world.subscribed()
+        world.receivers.scripts |= {URL: always(DOWN), OTHER: always(DOWN)}
+        async with world.running():
             world.send(number)
             await trio.sleep(HOUR_S)
-            world.change(endpoint, url=other)
+            world.change(endpoint, url=OTHER)
             world.send(number)
             await trio.sleep(HOUR_S)
-            world.receivers.scripts[other] = always(OK)
+            world.receivers.scripts[OTHER] = always(OK)
             world.send(number)
             await trio.sleep(1)
-            nursery.cancel_scope.cancel()
     said = [line["event"] for line in logged if line["event"].startswith("endpoint ")]
     assert said == ["endpoint failing", "endpoint failing", "endpoint recovered"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import trio
 import trio.lowlevel
@@ -15,7 +14,7 @@ from svc.features.webhooks.queries import Registered
 from svc.features.webhooks.sending.outbox import Outbox
 from svc.kernel.store.group import LeaseEpoch
 from svc.kernel.values.partitions import PARTITIONS, EndpointKey, partition_of
-from tests.support.outbox import OutboxWorld, outbox_world
+from tests.support.outbox import OutboxWorld
 from tests.support.receivers import OK, always
 
 URL = "https://receiver.example/"
@@ -109,98 +108,93 @@ class Two:
 
 
 async def test_each_node_sends_to_the_endpoints_of_its_shares_and_nothing_is_sent_twice(
-    tmp_path: Path, autojump_clock: MockClock
+    world: OutboxWorld, autojump_clock: MockClock
 ):
-    with outbox_world(tmp_path) as world:
-        two = Two(world)
-        async with two.running():
-            for _ in range(5):
-                two.send()
-            await trio.sleep(1)
-        sent = Counter((post.url, post.event_id) for post in world.receivers.posts)
-        assert len(sent) == 50
-        assert set(sent.values()) == {1}
-        assert two.delivered() == [5 * len(two.of(0)), 5 * len(two.of(1))]
-        assert min(two.delivered()) > 0
+    two = Two(world)
+    async with two.running():
+        for _ in range(5):
+            two.send()
+        await trio.sleep(1)
+    sent = Counter((post.url, post.event_id) for post in world.receivers.posts)
+    assert len(sent) == 50
+    assert set(sent.values()) == {1}
+    assert two.delivered() == [5 * len(two.of(0)), 5 * len(two.of(1))]
+    assert min(two.delivered()) > 0
 
 
 async def test_a_share_is_released_when_its_attempts_are_recorded_and_the_other_node_continues(
-    tmp_path: Path, autojump_clock: MockClock
+    world: OutboxWorld, autojump_clock: MockClock
 ):
-    with outbox_world(tmp_path) as world:
-        two = Two(world)
-        moved = two.of(0)[0]
-        share = partition_of(moved.queue)
-        world.receivers.hold(moved.endpoint.url)
-        async with two.running():
-            for _ in range(3):
-                two.send()
-            await trio.sleep(1)
-            begun = len(world.receivers.to(moved.endpoint.url))
-            two.shares[0].ask_back([share])
-            await trio.sleep(1)
-            assert two.shares[0].given_back == set()
-            assert len(world.receivers.to(moved.endpoint.url)) == begun < 3
-            await world.receivers.release(moved.endpoint.url)
-            await trio.sleep(1)
-            assert two.shares[0].given_back == {share}
-            assert len(world.receivers.to(moved.endpoint.url)) == begun
-            two.shares[1].take([share])
-            await trio.sleep(1)
-        assert world.states(moved.queue) == ["delivered"] * 3
-        assert len(world.receivers.to(moved.endpoint.url)) == 3
+    two = Two(world)
+    moved = two.of(0)[0]
+    share = partition_of(moved.queue)
+    world.receivers.hold(moved.endpoint.url)
+    async with two.running():
+        for _ in range(3):
+            two.send()
+        await trio.sleep(1)
+        begun = len(world.receivers.to(moved.endpoint.url))
+        two.shares[0].ask_back([share])
+        await trio.sleep(1)
+        assert two.shares[0].given_back == set()
+        assert len(world.receivers.to(moved.endpoint.url)) == begun < 3
+        await world.receivers.release(moved.endpoint.url)
+        await trio.sleep(1)
+        assert two.shares[0].given_back == {share}
+        assert len(world.receivers.to(moved.endpoint.url)) == begun
+        two.shares[1].take([share])
+        await trio.sleep(1)
+    assert world.states(moved.queue) == ["delivered"] * 3
+    assert len(world.receivers.to(moved.endpoint.url)) == 3
 
 
 async def test_an_attempt_in_flight_in_a_lost_share_is_repeated_by_the_other_and_recorded_once(
-    tmp_path: Path, autojump_clock: MockClock
+    world: OutboxWorld, autojump_clock: MockClock
 ):
-    with outbox_world(tmp_path) as world:
-        two = Two(world)
-        moved = two.of(0)[0]
-        world.receivers.scripts[moved.endpoint.url] = always(OK, after_s=5)
-        async with two.running():
-            two.send()
-            await trio.sleep(1)
-            two.shares[0].lose([partition_of(moved.queue)])
-            two.shares[1].take([partition_of(moved.queue)])
-            await trio.sleep(10)
-            assert two.outboxes[0].statistics().in_flight == 0
-        first, second = world.receivers.to(moved.endpoint.url)
-        assert (first.event_id, first.body) == (second.event_id, second.body)
-        logged = [attempt for attempt in world.attempts(two.number) if attempt.endpoint_id == moved.endpoint.id]
-        assert [(attempt.attempt, attempt.error) for attempt in logged] == [(1, None)]
+    two = Two(world)
+    moved = two.of(0)[0]
+    world.receivers.scripts[moved.endpoint.url] = always(OK, after_s=5)
+    async with two.running():
+        two.send()
+        await trio.sleep(1)
+        two.shares[0].lose([partition_of(moved.queue)])
+        two.shares[1].take([partition_of(moved.queue)])
+        await trio.sleep(10)
+        assert two.outboxes[0].statistics().in_flight == 0
+    first, second = world.receivers.to(moved.endpoint.url)
+    assert (first.event_id, first.body) == (second.event_id, second.body)
+    logged = [attempt for attempt in world.attempts(two.number) if attempt.endpoint_id == moved.endpoint.id]
+    assert [(attempt.attempt, attempt.error) for attempt in logged] == [(1, None)]
 
 
-async def test_an_outbox_that_lost_its_shares_drains_at_once(tmp_path: Path, autojump_clock: MockClock):
-    with outbox_world(tmp_path) as world:
-        two = Two(world)
-        world.receivers.script = always(OK, after_s=5)
-        async with two.running():
-            two.send()
-            await trio.sleep(1)
-            began_s = trio.current_time()
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(two.outboxes[0].drain)
-                await trio.lowlevel.checkpoint()
-                two.shares[0].lose(list(two.shares[0].epochs))
-            assert trio.current_time() - began_s < 1
+async def test_an_outbox_that_lost_its_shares_drains_at_once(world: OutboxWorld, autojump_clock: MockClock):
+    two = Two(world)
+    world.receivers.script = always(OK, after_s=5)
+    async with two.running():
+        two.send()
+        await trio.sleep(1)
+        began_s = trio.current_time()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(two.outboxes[0].drain)
+            await trio.lowlevel.checkpoint()
+            two.shares[0].lose(list(two.shares[0].epochs))
+        assert trio.current_time() - began_s < 1
 
 
 async def test_rows_of_a_removed_endpoint_are_deleted_by_the_outbox_that_owns_its_share(
-    tmp_path: Path, autojump_clock: MockClock
+    world: OutboxWorld, autojump_clock: MockClock
 ):
-    with outbox_world(tmp_path) as world:
-        two = Two(world)
-        gone = two.of(0)[0]
-        share = partition_of(gone.queue)
-        two.shares[0].lose([share])
-        async with two.running():
-            two.send()
-            world.remove(gone)
-            for outbox in two.outboxes:
-                outbox.removed(gone.queue)
-            await trio.sleep(1)
-            assert world.deliveries(gone.queue) != []
-            two.shares[1].take([share])
-            await trio.sleep(1)
-            assert world.deliveries(gone.queue) == []
+    two = Two(world)
+    gone = two.of(0)[0]
+    share = partition_of(gone.queue)
+    two.shares[0].lose([share])
+    async with two.running():
+        two.send()
+        world.remove(gone)
+        for outbox in two.outboxes:
+            outbox.removed(gone.queue)
+        await trio.sleep(1)
+        assert world.deliveries(gone.queue) != []
+        two.shares[1].take([share])
+        await trio.sleep(1)
+        assert world.deliveries(gone.queue) == []

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,7 +25,7 @@ from svc.kernel.store.engine import EngineError, StoreFullError
 from svc.kernel.work.mailbox import SLICE_S, Mailbox, OverloadedError, Reply
 from svc.world import World
 from tests.support.live import PUBLIC_ADDRESS, report
-from tests.support.worlds import HeldThreads
+from tests.support.worlds import HeldThreads, failing
 
 HOSTILE = "9.9.9.9"
 
@@ -86,8 +84,7 @@ def offer(pipeline: Pipeline, sent: Submission) -> Reply[PipelineResult]:
     return reply
 
 
-async def test_a_report_that_breaks_an_adapter_fails_alone(tmp_path: Path):
-    found = open_store(tmp_path, HeldThreads())
+async def test_a_report_that_breaks_an_adapter_fails_alone(found: Opened):
     pipeline = pipeline_over(found)
     replies = [offer(pipeline, submission(n, HOSTILE if n == 3 else PUBLIC_ADDRESS)) for n in range(6)]
     pipeline.admission.close()
@@ -97,12 +94,11 @@ async def test_a_report_that_breaks_an_adapter_fails_alone(tmp_path: Path):
     assert all(isinstance(outcome, Identified) for outcome in outcomes[:3] + outcomes[4:])
     with found.store.read() as snapshot:
         assert snapshot.count(EVENTS) == 5
-    found.store.close()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ip", [PUBLIC_ADDRESS, HOSTILE])
-async def test_other_tasks_run_between_two_slow_reports(ip: str, tmp_path: Path, mock_clock):
+async def test_other_tasks_run_between_two_slow_reports(ip: str, found: Opened, mock_clock):
     turns = 0
     turns_at_report: list[int] = []
 
@@ -117,7 +113,6 @@ async def test_other_tasks_run_between_two_slow_reports(ip: str, tmp_path: Path,
             await trio.lowlevel.checkpoint()
             turns += 1
 
-    found = open_store(tmp_path, HeldThreads())
     now_ms = World.real().now_ms
     pipeline = Pipeline(found.store, ranges, now_ms=now_ms, admission_capacity=64, stage_capacity=8, batch_limit=8)
     for number in range(8):
@@ -128,12 +123,9 @@ async def test_other_tasks_run_between_two_slow_reports(ip: str, tmp_path: Path,
         await pipeline.run()
         nursery.cancel_scope.cancel()
     assert turns_at_report[-1] - turns_at_report[0] >= len(turns_at_report) - 2 == 6
-    found.store.close()
 
 
-async def test_requests_admitted_before_shutdown_get_a_response(tmp_path: Path):
-    threads = HeldThreads()
-    found = open_store(tmp_path, threads)
+async def test_requests_admitted_before_shutdown_get_a_response(found: Opened, threads: HeldThreads):
     pipeline = pipeline_over(found, stage_capacity=1, batch_limit=2)
     replies = [offer(pipeline, submission(n)) for n in range(20)]
     threads.hold()
@@ -144,12 +136,9 @@ async def test_requests_admitted_before_shutdown_get_a_response(tmp_path: Path):
         threads.release()
     for reply in replies:
         assert isinstance((await reply.wait()).outcome, Identified)
-    found.store.close()
 
 
-async def test_requests_that_arrive_during_a_commit_share_the_next_commit(tmp_path: Path):
-    threads = HeldThreads()
-    found = open_store(tmp_path, threads)
+async def test_requests_that_arrive_during_a_commit_share_the_next_commit(found: Opened, threads: HeldThreads):
     pipeline = pipeline_over(found, batch_limit=64, stage_capacity=64)
     before = found.store.statistics().commits
     threads.hold()
@@ -165,11 +154,9 @@ async def test_requests_that_arrive_during_a_commit_share_the_next_commit(tmp_pa
         await reply.wait()
     at_the_end = 1  # for what the statistics have learned
     assert found.store.statistics().commits == before + 2 + at_the_end
-    found.store.close()
 
 
-async def test_numbers_reserved_with_a_first_visit_go_to_the_next_visitors(tmp_path: Path):
-    found = open_store(tmp_path, HeldThreads())
+async def test_numbers_reserved_with_a_first_visit_go_to_the_next_visitors(found: Opened):
     pipeline = pipeline_over(found, numbers_at_once=4)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(pipeline.run)
@@ -179,68 +166,32 @@ async def test_numbers_reserved_with_a_first_visit_go_to_the_next_visitors(tmp_p
     with found.store.read() as snapshot:
         assert [key for key, _ in snapshot.scan(VISITORS)] == [(1, number) for number in (1, 2, 3, 4, 5)]
         assert snapshot.get(VISITOR_COUNTS, 1) == 8
-    found.store.close()
 
 
-async def test_numbers_of_a_failed_commit_are_not_reused(tmp_path: Path):
-    threads = HeldThreads()
-    full = FullOnce(threads)
-    found = open_store(tmp_path, full)
+async def test_numbers_of_a_failed_commit_are_not_reused(found: Opened):
     pipeline = pipeline_over(found, numbers_at_once=4)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(pipeline.run)
         await offer(pipeline, submission(1)).wait()
-        full.is_full = True
-        assert (await offer(pipeline, submission(2)).wait()).outcome == Failed("service_unavailable")
+        with failing(found.store, StoreFullError("no space"), "write"):
+            assert (await offer(pipeline, submission(2)).wait()).outcome == Failed("service_unavailable")
         await offer(pipeline, submission(2)).wait()
         pipeline.admission.close()
     with found.store.read() as snapshot:
         assert [key for key, _ in snapshot.scan(VISITORS)] == [(1, 1), (1, 3)]
-    found.store.close()
 
 
-class FullOnce:
-    """A `run_sync` under which the next commit does not fit, once `is_full` is set."""
-
-    def __init__(self, run_sync: Any) -> None:
-        self.is_full = False
-        self._run_sync = run_sync
-
-    async def __call__(self, function: Any, /, **_: Any) -> Any:
-        if self.is_full:
-            self.is_full = False
-            raise StoreFullError("no space")
-        return await self._run_sync(function)
-
-
-class BrokenDisk:
-    """A `run_sync` under which commits fail as a broken disk makes them fail."""
-
-    def __init__(self, code: int) -> None:
-        self.code = code
-        self.broken = True
-
-    async def __call__(self, function: Any, /, **_: Any) -> Any:
-        if self.broken:
-            raise EngineError(f"mdb_txn_commit: {os.strerror(self.code)}")
-        return function()
-
-
-async def test_a_failed_commit_ends_the_pipeline_and_acknowledges_nothing(tmp_path: Path):
-    found = open_store(tmp_path, BrokenDisk(errno.EIO))
+async def test_a_failed_commit_ends_the_pipeline_and_acknowledges_nothing(found: Opened):
     pipeline = pipeline_over(found)
     reply = offer(pipeline, submission(1))
-    with pytest.RaisesGroup(pytest.RaisesExc(EngineError)):
+    with failing(found.store, EngineError("EIO"), "write"), pytest.RaisesGroup(pytest.RaisesExc(EngineError)):
         await pipeline.run()
     with trio.move_on_after(0):
         await reply.wait()
         pytest.fail("nothing may be answered when the commit failed")
-    found.store.close()
 
 
-async def test_the_statistics_report_the_depth_of_each_mailbox(tmp_path: Path):
-    threads = HeldThreads()
-    found = open_store(tmp_path, threads)
+async def test_the_statistics_report_the_depth_of_each_mailbox(found: Opened, threads: HeldThreads):
     pipeline = pipeline_over(found, stage_capacity=2, batch_limit=1)
     threads.hold()
     async with trio.open_nursery() as nursery:
@@ -253,14 +204,11 @@ async def test_the_statistics_report_the_depth_of_each_mailbox(tmp_path: Path):
         assert waiting["admission"] > 0
         threads.release()
         pipeline.admission.close()
-    found.store.close()
 
 
 @pytest.mark.slow(0.2)
-async def test_a_busy_organization_delays_another_by_at_most_one_batch(tmp_path: Path):
+async def test_a_busy_organization_delays_another_by_at_most_one_batch(found: Opened, threads: HeldThreads):
     """Decisions 4: organizations are admitted in turn, at every stage."""
-    threads = HeldThreads()
-    found = open_store(tmp_path, threads)
     recorded: list[int] = []
 
     def note(organization: int, *_: object) -> None:
@@ -277,16 +225,14 @@ async def test_a_busy_organization_delays_another_by_at_most_one_batch(tmp_path:
         offer(pipeline, msgspec.structs.replace(submission(99), organization=2))
         pipeline.admission.close()
         threads.release()
-    found.store.close()
     assert len(recorded) == 65
     # Two in the commit, four in each of the two mailboxes after admission, one that waits for a place in each of them,
     # and one in the same batch as itself.
     assert recorded.index(2) <= 13
 
 
-async def test_a_full_queue_of_one_organization_does_not_affect_others(tmp_path: Path):
+async def test_a_full_queue_of_one_organization_does_not_affect_others(found: Opened):
     """Decisions 4."""
-    found = open_store(tmp_path, HeldThreads())
     pipeline = pipeline_over(found, admission_capacity=8)
     for number in range(2):
         offer(pipeline, submission(number))
@@ -297,7 +243,6 @@ async def test_a_full_queue_of_one_organization_does_not_affect_others(tmp_path:
             offer(pipeline, msgspec.structs.replace(submission(number), organization=organization))
     with pytest.raises(OverloadedError):
         offer(pipeline, msgspec.structs.replace(submission(9), organization=5))
-    found.store.close()
 
 
 async def test_a_request_with_a_delayed_body_does_not_refill_the_rate_limit():

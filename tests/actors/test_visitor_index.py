@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Generator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -46,18 +45,11 @@ from tests.actors.test_pipeline import open_store, submission
 from tests.domain.matching_world import features_of
 from tests.support.postgresql import Cluster
 from tests.support.serving_postgresql import open_served, url_of
-from tests.support.worlds import HeldThreads, inline
+from tests.support.worlds import failing, inline
 
 UPDATES_BETWEEN_WRITES = 256
 """What a crash may forget of them, as is promised."""
 NOTHING_ELSE = Refused(Refusal("no_credit"), 0)
-
-
-@pytest.fixture
-def found(tmp_path: Path) -> Generator[Opened]:
-    opened = open_store(tmp_path, HeldThreads())
-    yield opened
-    opened.store.close()
 
 
 FAMILY = features_of().family
@@ -172,14 +164,10 @@ async def test_the_least_visited_class_is_evicted_for_a_new_one_also_in_the_stor
     assert (await learn(frequencies, 1, key_of(family=9))).devices(9) == 1, "it learns from the beginning"
 
 
-async def test_statistics_are_kept_in_memory_while_the_store_is_full(found: Opened, monkeypatch: pytest.MonkeyPatch):
-    async def full(_: Any, **how: Any) -> Any:
-        raise StoreFullError("no space")
-
+async def test_statistics_are_kept_in_memory_while_the_store_is_full(found: Opened):
     frequencies = Frequencies(found.store, most=0)
     learned = await learn(frequencies, 5)
-    with monkeypatch.context() as patched:
-        patched.setattr(found.store, "write", full)
+    with failing(found.store, StoreFullError("no space"), "write"):
         await frequencies.write_behind(1)
     assert (await frequencies.of(key_of())) is learned
     await learn(frequencies, 1)
@@ -353,14 +341,9 @@ async def test_recorded_identifications_are_counted_learned_and_flushed_at_the_e
     assert written.devices(family) > 0.5
 
 
-async def test_with_a_full_store_every_request_gets_a_retry_response_and_nothing_is_learned(
-    found: Opened, monkeypatch: pytest.MonkeyPatch
-):
-    async def full(_: Any, **how: Any) -> Any:
-        raise StoreFullError("no space")
-
-    monkeypatch.setattr(found.store, "write", full)
-    outcomes, woken, counters = await record(found, submission(1), submission(2))
+async def test_with_a_full_store_every_request_gets_a_retry_response_and_nothing_is_learned(found: Opened):
+    with failing(found.store, StoreFullError("no space"), "write"):
+        outcomes, woken, counters = await record(found, submission(1), submission(2))
     assert outcomes == [Failed("service_unavailable")] * 2
     assert woken == []
     assert counters.statistics().matched == {}

@@ -2,10 +2,14 @@
 
 from tests.spec.conftest import (
     databases,
+    directory,
     engine,
     live,
     pytest_collection_modifyitems,
     pytest_generate_tests,
+    served,
 )
 
-__all__ = ["databases", "engine", "live", "pytest_collection_modifyitems", "pytest_generate_tests"]
+__all__ = [
+    "databases", "directory", "engine", "live", "pytest_collection_modifyitems", "pytest_generate_tests", "served",
+]  # fmt: skip

@@ -27,7 +27,7 @@ from tests.spec.automation import Automation
 from tests.spec.console_browser import Browser
 from tests.spec.people import PASSWORD, came_in, invited
 from tests.spec.responses import BROWSER
-from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, report
+from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, report, succeeded
 from tests.support.proofs import BrowserKey, send
 
 BY_ID = {route.operation_id: route for route in ROUTES}
@@ -262,11 +262,10 @@ class House:
         said = Subject(names["account_id"], "log_in", names["tag"])
         headers = {**BROWSER, "x-forwarded-for": names["address"], "idempotency-key": f"{mark}-{now_ms}-{device}"}
         signed = BrowserKey(device).signed(signals, subject=said)
-        sent = await send(self.live, self.public, signed, headers, **said._asdict())
-        assert sent.status_code == 200, sent.text
-        self.learn("identify", sent.json())
+        answer = succeeded(await send(self.live, self.public, signed, headers, **said._asdict()))
+        self.learn("identify", answer)
         for name in ("request_id", "visitor_id"):
-            names[name] = names[f"{name}_{device}"] = sent.json()[name]
+            names[name] = names[f"{name}_{device}"] = answer[name]
         await self.do("supplementEvent")
         self.live.clock.advance(seconds=1)
 

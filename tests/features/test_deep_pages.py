@@ -56,8 +56,7 @@ async def test_a_page_far_down_reads_what_the_first_one_does(tmp_path: Path, mon
     async with large(tmp_path / "data", open_engine=opening(count), with_check=False) as house:  # nothing is changed
         (engine,) = counted
         listing = [route for route in API if route.query is not None and has_pages(route)]
-        with house.live.found.store.read() as snapshot:
-            of_index = snapshot.count(EVENT_SEGMENTS)
+        of_index = house.live.count(EVENT_SEGMENTS)
         walked = dict[str, int]()
         for route in listing:
             first, page = await read(house, engine, route, limit=str(LIMIT))

@@ -34,8 +34,6 @@ from tests.support.mmdb_writer import Tree
 from tests.support.receivers import DOWN, Receivers, always
 from tests.support.worlds import EPOCH_MS
 
-pytestmark = pytest.mark.usefixtures("engine")
-
 PERSONAL = {table.name for table in TABLES if not isinstance(table.personal, NotPersonal)}
 MAY_STAY = {"address": {"list_entries", "list_expiries", "listed"}}
 """What is said of somebody -> tables in which it may stay: an address in a list is not the visitor's."""
@@ -128,9 +126,9 @@ async def service(tmp_path: Path, receivers: Receivers) -> AsyncGenerator[Live]:
 
 
 @pytest.mark.slow
-async def test_of_whoever_is_erased_nothing_is_left_in_any_table(tmp_path: Path):
+async def test_of_whoever_is_erased_nothing_is_left_in_any_table(directory: Path):
     receivers = Receivers(always(DOWN, 0))
-    async with service(tmp_path, receivers) as live:
+    async with service(directory, receivers) as live:
         house = House(live, live.organization, "annaxq")
         await fill(house, receivers)
         attested = (await _attest(live))["visitor_id"]
@@ -163,9 +161,9 @@ async def test_of_whoever_is_erased_nothing_is_left_in_any_table(tmp_path: Path)
 
 
 @pytest.mark.slow(2)
-async def test_the_export_of_an_account_has_every_row_that_its_erasure_deletes_or_changes(tmp_path: Path):
+async def test_the_export_of_an_account_has_every_row_that_its_erasure_deletes_or_changes(directory: Path):
     receivers = Receivers(always(DOWN, 0))
-    async with service(tmp_path, receivers) as live:
+    async with service(directory, receivers) as live:
         house = House(live, live.organization, "annaxq")
         await fill(house, receivers)
         mine, other = house.names["account_2"], house.names["account_1"]
@@ -190,9 +188,9 @@ async def test_the_export_of_an_account_has_every_row_that_its_erasure_deletes_o
 
 
 @pytest.mark.slow(2)
-async def test_of_an_organization_that_is_removed_nothing_is_left_but_its_accounts(tmp_path: Path):
+async def test_of_an_organization_that_is_removed_nothing_is_left_but_its_accounts(directory: Path):
     receivers = Receivers(always(DOWN, 0))
-    async with service(tmp_path, receivers) as live:
+    async with service(directory, receivers) as live:
         removed, other = (
             House(live, live.organization, "annaxq"),
             House(live, live.new_organization(), "bertzj", "81.2.69.17"),

@@ -39,7 +39,6 @@ from tests.store.release import _attest
 from tests.support.live import faults
 from tests.support.receivers import DOWN, Receivers, always
 
-pytestmark = pytest.mark.usefixtures("engine")
 Stored = dict[str, dict[bytes, bytes]]
 Erase = Callable[[Transaction], Any]
 ALSO = {
@@ -144,8 +143,8 @@ def ways(house: House, now_ms: int) -> dict[str, tuple[Erase, Erase]]:
 
 @pytest.mark.slow(8)
 @pytest.mark.only_on("lmdb", "a hundred states of a store are written and compared; the rows are the same on both")
-async def test_an_erasure_ends_whatever_table_is_corrupt(tmp_path: Path):
-    async with filled(tmp_path, whole=True) as house:
+async def test_an_erasure_ends_whatever_table_is_corrupt(directory: Path):
+    async with filled(directory, whole=True) as house:
         await _attest(house.live)
         invited = {"email": "berta@other.example", "name": "Berta", "role": "viewer"}
         other = House(house.live, house.live.new_organization("other"), "bertaxq")
@@ -172,8 +171,8 @@ async def test_an_erasure_ends_whatever_table_is_corrupt(tmp_path: Path):
 
 @pytest.mark.slow
 @pytest.mark.only_on("lmdb", "as above")
-async def test_a_flipped_bit_of_any_key_is_found_and_does_not_stop_retention(tmp_path: Path):
-    async with filled(tmp_path, whole=True) as house:
+async def test_a_flipped_bit_of_any_key_is_found_and_does_not_stop_retention(directory: Path):
+    async with filled(directory, whole=True) as house:
         store, number = house.live.found.store, house.organization.number
         intact, tried = stored(store.engine), 0
         for table in TABLES:
@@ -189,8 +188,8 @@ async def test_a_flipped_bit_of_any_key_is_found_and_does_not_stop_retention(tmp
 
 @pytest.mark.slow
 @pytest.mark.only_on("lmdb", "as above")
-async def test_an_erasure_whose_own_row_is_corrupt_starts_again(tmp_path: Path):
-    async with filled(tmp_path) as house:
+async def test_an_erasure_whose_own_row_is_corrupt_starts_again(directory: Path):
+    async with filled(directory) as house:
         store, number = house.live.found.store, house.organization.number
         account = house.names["account_2"]
         raw_id, digest = house.names["visitor_id_1"].encode(), account_digest(number, account)
@@ -208,8 +207,8 @@ async def test_an_erasure_whose_own_row_is_corrupt_starts_again(tmp_path: Path):
 
 @pytest.mark.slow
 @pytest.mark.only_on("lmdb", "as above")
-async def test_retention_ends_the_erasures_beside_one_whose_row_is_corrupt(tmp_path: Path):
-    async with filled(tmp_path) as house:
+async def test_retention_ends_the_erasures_beside_one_whose_row_is_corrupt(directory: Path):
+    async with filled(directory) as house:
         store, number = house.live.found.store, house.organization.number
         account, raw_id = house.names["account_2"], house.names["visitor_id_1"].encode()
         digest = account_digest(number, account)
@@ -243,8 +242,8 @@ async def test_retention_ends_the_erasures_beside_one_whose_row_is_corrupt(tmp_p
     ],
     ids=lambda of: getattr(of, "name", ""),
 )
-async def test_a_corrupt_row_goes_with_what_leads_to_it(tmp_path: Path, table: Table[Any], leads: tuple[str, ...]):
-    async with filled(tmp_path) as house:
+async def test_a_corrupt_row_goes_with_what_leads_to_it(directory: Path, table: Table[Any], leads: tuple[str, ...]):
+    async with filled(directory) as house:
         store, number = house.live.found.store, house.organization.number
         intact, of = stored(store.engine), ways(house, house.live.clock.now_ms)
         for what in ("visitor", "account"):
@@ -261,9 +260,9 @@ async def test_a_corrupt_row_goes_with_what_leads_to_it(tmp_path: Path, table: T
 
 @pytest.mark.slow
 @pytest.mark.only_on("lmdb", "as above")
-async def test_what_an_erasure_leaves_is_named_by_the_commands_and_the_service(tmp_path: Path):
+async def test_what_an_erasure_leaves_is_named_by_the_commands_and_the_service(directory: Path):
     """The visitor's record goes with its key; the counter of an hour cannot be set right, and stays."""
-    async with filled(tmp_path) as house:
+    async with filled(directory) as house:
         engine, number = house.live.found.store.engine, house.organization.number
         intact = stored(engine)
         for table in (VISITORS, HOURS):

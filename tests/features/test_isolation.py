@@ -23,8 +23,6 @@ from tests.spec.subscriber import Names as Hosts
 from tests.support.live import Live, live_service
 from tests.support.receivers import OK, Receivers, always
 
-pytestmark = pytest.mark.usefixtures("engine")
-
 OF_NOBODY = {
     "request_id": "019b76da-a800-7000-8000-000000000000",
     "identified": "019b76da-a800-7000-8000-000000000000",
@@ -126,8 +124,8 @@ async def two_houses(live: Live) -> tuple[House, House]:
 
 
 @pytest.mark.slow(6)
-async def test_nobody_sees_or_changes_anything_of_another_organization(tmp_path: Path):
-    async with live_service(tmp_path, transport=Receivers(always(OK, 0)), resolver=Hosts()) as live:
+async def test_nobody_sees_or_changes_anything_of_another_organization(directory: Path):
+    async with live_service(directory, transport=Receivers(always(OK, 0)), resolver=Hosts()) as live:
         first, second = await two_houses(live)
         shown = {*first.names.values()} - {*second.names.values()} | {first.mark}
         before = rows(live.found.store.engine, first.organization.number)
@@ -156,8 +154,8 @@ async def test_nobody_sees_or_changes_anything_of_another_organization(tmp_path:
 
 
 @pytest.mark.slow(2)
-async def test_a_cursor_of_another_organization_leads_nowhere(tmp_path: Path):
-    async with live_service(tmp_path, transport=Receivers(always(OK, 0)), resolver=Hosts()) as live:
+async def test_a_cursor_of_another_organization_leads_nowhere(directory: Path):
+    async with live_service(directory, transport=Receivers(always(OK, 0)), resolver=Hosts()) as live:
         first, second = await two_houses(live)
         tried = 0
         for route, under in SERVED:

@@ -38,8 +38,6 @@ from tests.support.effort import effort
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report
 from tests.support.receivers import Receivers
 
-pytestmark = pytest.mark.usefixtures("engine")
-
 ORGANIZATION = "/management/organizations/{organization_id}"
 
 
@@ -504,13 +502,13 @@ ONE_IN_ON_ANOTHER_ENGINE = effort(5, 1)
 
 @pytest.mark.slow(10)
 @pytest.mark.any_store
-async def test_every_route_admits_exactly_the_allowed_callers(tmp_path: Path, crash_seed: int):
+async def test_every_route_admits_exactly_the_allowed_callers(directory: Path, crash_seed: int):
     """A request per cell of route x kind x environment x region x state x role x organization x `Origin`.
 
     Every cell without a reason to refuse it or with one (a share of the latter on PostgreSQL); of those with several,
     a share.
     """
-    async with live_service(tmp_path, transport=Receivers(), resolver=Names()) as live:
+    async with live_service(directory, transport=Receivers(), resolver=Names()) as live:
         everybody = list(callers(live))
         assert len(everybody) == 3 * 3 * 2 * 3 + 2 * 2 * 3 + 4 * 2 + 3
         whole, wire = list(cells(everybody)), Wire(live.port)
@@ -560,9 +558,9 @@ async def test_every_route_admits_exactly_the_allowed_callers(tmp_path: Path, cr
 
 @pytest.mark.slow(2)
 @pytest.mark.any_store
-async def test_every_role_of_members_is_admitted_exactly_where_it_may(tmp_path: Path):
+async def test_every_role_of_members_is_admitted_exactly_where_it_may(directory: Path):
     """Each route that a session opens, by a member of each role; nobody signs out before the others are through."""
-    async with live_service(tmp_path, transport=Receivers(), resolver=Names()) as live:
+    async with live_service(directory, transport=Receivers(), resolver=Names()) as live:
         resources = Resources(live, iter([await visitor(live, device) for device in range(1, 40)]))
         wire, wrong, tried = Wire(live.port), list[tuple[Any, ...]](), 0
         opened = [(route, under) for route in ROUTES for under in route.under if "management" in route.kinds]

@@ -1,10 +1,10 @@
 """What the tests of the contract begin with: a running service, or the program on an empty directory; on both engines.
 
-A test that opens a store takes the fixture `engine`, by itself or with `live` or `run`, and runs once on each engine.
-One that can only be true of one of them says so, and why: `@pytest.mark.only_on("lmdb", "a database has its own
-backups")`. Of the cases of a test PostgreSQL gets one, but for `every_case`, whose cases differ in what they ask of the
-store; tests whose subject no store can change are marked `any_store`. Of the other tests a sixth runs on PostgreSQL,
-another one with each commit: `--crash-seed` gives the seed. `make test-long` tries all on both.
+A test that opens a store takes the fixture `engine`, mostly by `live`, `hooks`, `run` or `directory`, and runs once on
+each engine. One that can only be true of one of them says so, and why: `@pytest.mark.only_on("lmdb", "a database has
+its own backups")`. Of the cases of a test PostgreSQL gets one, but for `every_case`, whose cases differ in what they
+ask of the store; tests whose subject no store can change are marked `any_store`. Of the other tests a sixth runs on
+PostgreSQL, another one with each commit: `--crash-seed` gives the seed. `make test-long` tries all on both.
 """
 
 from __future__ import annotations
@@ -15,13 +15,17 @@ import sys
 import zlib
 from collections.abc import AsyncGenerator, Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import structlog
 
 from svc.features.retention import sweeper
 from tests.conftest import seed_of
+from tests.spec.automation import Automation
 from tests.spec.commands import Run, runner
+from tests.spec.console import Console
+from tests.spec.console_browser import Browser
 from tests.spec.subscriber import Subscriber, subscribing
 from tests.support import live as live_services
 from tests.support.effort import LONG
@@ -29,6 +33,7 @@ from tests.support.every_engine import ENGINES
 from tests.support.live import Live, live_service
 from tests.support.postgresql import MISSING, programs
 from tests.support.serving_postgresql import directories_in_use, give_back_databases
+from tests.support.worlds import HeldThreads
 
 ONE_IN = 6
 """Of the tests that run on LMDB as well, this share runs on PostgreSQL at a commit."""
@@ -99,20 +104,88 @@ def databases(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.fixture
-async def live(tmp_path: Path, engine: str) -> AsyncGenerator[Live, None]:
-    async with live_service(tmp_path) as running:
+def directory(tmp_path: Path, engine: str) -> Path:
+    """An empty directory, in which stores are opened on the engine of the test."""
+    return tmp_path
+
+
+@pytest.fixture
+def threads() -> HeldThreads:
+    """On which the service of `live` commits, for a test that takes both."""
+    return HeldThreads()
+
+
+@pytest.fixture
+def served(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """With what the service of `live` or `hooks` runs: `@pytest.mark.served(region="eu")`; as `live_service`."""
+    marker = request.node.get_closest_marker("served")
+    given = {} if marker is None else marker.kwargs
+    return given | ({"run_sync": request.getfixturevalue("threads")} if "threads" in request.fixturenames else {})
+
+
+@pytest.fixture
+async def live(directory: Path, served: dict[str, Any]) -> AsyncGenerator[Live, None]:
+    async with live_service(directory, **served) as running:
         yield running
 
 
 @pytest.fixture
-async def keys(live: Live) -> tuple[str, str]:
-    """A public key and a secret key of production."""
-    return live.issue(environment="production")[1], live.issue("secret", "production")[1]
+def public(live: Live) -> str:
+    """A public key of production."""
+    return live.issue(environment="production")[1]
 
 
 @pytest.fixture
-async def hooks(tmp_path: Path) -> AsyncGenerator[Subscriber, None]:
-    async with subscribing(tmp_path) as subscriber:
+def secret(live: Live) -> str:
+    """A secret key of production."""
+    return live.issue("secret", "production")[1]
+
+
+@pytest.fixture
+def key(live: Live) -> str:
+    """A public key of development."""
+    return live.issue()[1]
+
+
+@pytest.fixture
+def server_key(live: Live) -> str:
+    """A secret key of development."""
+    return live.issue("secret")[1]
+
+
+@pytest.fixture
+def proxy(live: Live) -> str:
+    """A proxy key of development."""
+    return live.issue("proxy")[1]
+
+
+@pytest.fixture
+def management(live: Live) -> str:
+    """A management key with the role admin."""
+    return live.issue("management")[1]
+
+
+@pytest.fixture
+def admin(live: Live) -> Automation:
+    """An admin's management key at work."""
+    return Automation(live)
+
+
+@pytest.fixture
+def console(live: Live) -> Console:
+    """A developer's management key at the console."""
+    return Console(live)
+
+
+@pytest.fixture
+def browser(live: Live) -> Browser:
+    """A browser at the console, not signed in."""
+    return Browser(live)
+
+
+@pytest.fixture
+async def hooks(directory: Path, served: dict[str, Any]) -> AsyncGenerator[Subscriber, None]:
+    async with subscribing(directory, **served) as subscriber:
         yield subscriber
 
 

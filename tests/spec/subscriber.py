@@ -72,10 +72,9 @@ class Subscriber(Automation):
         return response
 
     async def listed(self) -> list[dict[str, Any]]:
-        response = await self("GET", HOOKS)
-        assert response.status_code == 200, response.text
-        assert set(response.json()) == {"endpoints"}
-        return response.json()["endpoints"]
+        answer = succeeded(await self("GET", HOOKS))
+        assert set(answer) == {"endpoints"}
+        return answer["endpoints"]
 
     async def shown(self, endpoint_id: str) -> dict[str, Any]:
         """One endpoint as the list shows it."""

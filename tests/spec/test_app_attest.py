@@ -45,9 +45,8 @@ def ios_key(live: Live, **fields: Any) -> str:
 
 
 async def challenge_of(live: Live, key: str) -> bytes:
-    response = await live.client.post("/api/v1/attestation/challenge", headers={"x-api-key": key, **IOS})
-    assert response.status_code == 200, response.text
-    return base64.b64decode(response.json()["challenge"])
+    answer = succeeded(await live.client.post("/api/v1/attestation/challenge", headers={"x-api-key": key, **IOS}))
+    return base64.b64decode(answer["challenge"])
 
 
 async def identify(live: Live, key: str, attestation: Any = None, phone: int = 1) -> dict[str, Any]:
@@ -101,9 +100,8 @@ async def document(live: Live, response: dict[str, Any]) -> dict[str, Any]:
     return found.json()["document"]
 
 
-@pytest.mark.usefixtures("engine")
-async def test_a_device_attests_once_and_asserts_from_then_on(tmp_path: Path):
-    async with shop(tmp_path) as live:
+async def test_a_device_attests_once_and_asserts_from_then_on(directory: Path):
+    async with shop(directory) as live:
         key, device = ios_key(live), Device()
         first = await identify(live, key, device.attested(await challenge_of(live, key)))
         assert "triggers" not in first
@@ -124,9 +122,8 @@ async def test_a_device_attests_once_and_asserts_from_then_on(tmp_path: Path):
         )
 
 
-@pytest.mark.usefixtures("engine")
-async def test_an_assertion_is_valid_once(tmp_path: Path):
-    async with shop(tmp_path) as live:
+async def test_an_assertion_is_valid_once(directory: Path):
+    async with shop(directory) as live:
         key, device = ios_key(live), Device()
         assert await attest(live, key, device) == ()
         challenge = await challenge_of(live, key)
@@ -142,9 +139,8 @@ async def test_an_assertion_is_valid_once(tmp_path: Path):
         assert await assert_(live, key, device) == ()
 
 
-@pytest.mark.usefixtures("engine")
-async def test_a_repeated_attestation_resets_no_counter(tmp_path: Path):
-    async with shop(tmp_path) as live:
+async def test_a_repeated_attestation_resets_no_counter(directory: Path):
+    async with shop(directory) as live:
         key, device = ios_key(live), Device()
         sent = device.attested(await challenge_of(live, key))
         assert await evidence(live, key, sent) == ()
@@ -154,9 +150,8 @@ async def test_a_repeated_attestation_resets_no_counter(tmp_path: Path):
         assert kept(live)[device.id].counter == 1
 
 
-@pytest.mark.usefixtures("engine")
-async def test_a_failed_attestation_uses_up_its_challenge_and_stores_no_key(tmp_path: Path):
-    async with shop(tmp_path) as live:
+async def test_a_failed_attestation_uses_up_its_challenge_and_stores_no_key(directory: Path):
+    async with shop(directory) as live:
         key, device = ios_key(live), Device(app="A1B2C3D4E5.com.example.fake")
         challenge = await challenge_of(live, key)
         assert await evidence(live, key, device.attested(challenge)) == ("app_unexpected",)
@@ -170,9 +165,8 @@ async def test_a_failed_attestation_uses_up_its_challenge_and_stores_no_key(tmp_
         assert await assert_(live, key, Device()) == ("key_unknown",)
 
 
-@pytest.mark.usefixtures("engine")
-async def test_a_key_is_known_to_its_organization_and_to_all_its_api_keys(tmp_path: Path):
-    async with shop(tmp_path) as live:
+async def test_a_key_is_known_to_its_organization_and_to_all_its_api_keys(directory: Path):
+    async with shop(directory) as live:
         device = Device()
         assert await attest(live, ios_key(live), device) == ()
         assert await assert_(live, ios_key(live, environment="production"), device) == ()
@@ -186,10 +180,9 @@ async def test_a_key_is_known_to_its_organization_and_to_all_its_api_keys(tmp_pa
         assert counters == {live.organization.number: 1, number: 3}
 
 
-@pytest.mark.usefixtures("engine")
 @pytest.mark.slow(0.2)
-async def test_a_key_of_another_app_or_of_a_development_build_proves_nothing_in_production(tmp_path: Path):
-    async with shop(tmp_path) as live:
+async def test_a_key_of_another_app_or_of_a_development_build_proves_nothing_in_production(directory: Path):
+    async with shop(directory) as live:
         development, production = ios_key(live), ios_key(live, environment="production")
         built = Device("built", aaguid=DEVELOPMENT)
         assert await attest(live, production, built) == ("environment_unexpected",)
@@ -201,26 +194,23 @@ async def test_a_key_of_another_app_or_of_a_development_build_proves_nothing_in_
         assert await assert_(live, development, same_key) == ("app_unexpected",)
 
 
-@pytest.mark.usefixtures("engine")
-async def test_by_default_the_apple_root_is_trusted_and_no_app_is(tmp_path: Path):
-    async with shop(tmp_path, attestation_apple_roots_file=None) as live:
+async def test_by_default_the_apple_root_is_trusted_and_no_app_is(directory: Path):
+    async with shop(directory, attestation_apple_roots_file=None) as live:
         key = ios_key(live)
         assert await attest(live, key, Device()) == ("chain_untrusted",)
     assert read_trust(Config()).apple == published_trust().apple
     assert not read_trust(Config()).apple.apps
 
 
-@pytest.mark.usefixtures("engine")
-async def test_an_android_root_verifies_no_apple_device(tmp_path: Path):
+async def test_an_android_root_verifies_no_apple_device(directory: Path):
     async with shop(
-        tmp_path, attestation_apple_roots_file=None, attestation_roots_file=write_roots(tmp_path / "apple.pem")
+        directory, attestation_apple_roots_file=None, attestation_roots_file=write_roots(directory / "apple.pem")
     ) as live:
         assert await attest(live, ios_key(live), Device()) == ("chain_untrusted",)
 
 
-@pytest.mark.usefixtures("engine")
-async def test_a_key_is_erased_with_the_visitor_that_used_it_last(tmp_path: Path):
-    async with shop(tmp_path) as live:
+async def test_a_key_is_erased_with_the_visitor_that_used_it_last(directory: Path):
+    async with shop(directory) as live:
         key, admin, moved, own = ios_key(live), Automation(live), Device("moved"), Device("own")
         first = await identify(live, key, moved.attested(await challenge_of(live, key)), phone=1)
         other = await identify(live, key, own.attested(await challenge_of(live, key)), phone=2)
@@ -234,11 +224,10 @@ async def test_a_key_is_erased_with_the_visitor_that_used_it_last(tmp_path: Path
         assert await assert_(live, key, own, phone=2) == ("key_unknown",)
 
 
-@pytest.mark.usefixtures("engine")
 @pytest.mark.slow(0.5)
-async def test_a_key_of_an_unidentifiable_visitor_is_erased_by_its_id(tmp_path: Path):
+async def test_a_key_of_an_unidentifiable_visitor_is_erased_by_its_id(directory: Path):
     """Also when its events are over: the key lives longer."""
-    async with shop(tmp_path) as live:
+    async with shop(directory) as live:
         key, admin = ios_key(live), Automation(live)
         for days in (0, 31):
             sent = {"attestation": Device().attested(await challenge_of(live, key))}
@@ -253,10 +242,9 @@ async def test_a_key_of_an_unidentifiable_visitor_is_erased_by_its_id(tmp_path: 
         assert (await admin("DELETE", f"/visitors/{response['visitor_id']}")).status_code == 404
 
 
-@pytest.mark.usefixtures("engine")
 @pytest.mark.slow(0.3)
-async def test_a_key_is_deleted_when_unused_for_the_configured_time(tmp_path: Path):
-    async with shop(tmp_path) as live:
+async def test_a_key_is_deleted_when_unused_for_the_configured_time(directory: Path):
+    async with shop(directory) as live:
         key, used, unused = ios_key(live), Device("used"), Device("unused")
         assert await attest(live, key, used) == ()
         assert await attest(live, key, unused) == ()
@@ -270,10 +258,9 @@ async def test_a_key_is_deleted_when_unused_for_the_configured_time(tmp_path: Pa
         assert set(kept(live)) == {used.id}
 
 
-@pytest.mark.usefixtures("engine")
 @pytest.mark.slow(1)
-async def test_a_visitor_has_a_bounded_number_of_keys(tmp_path: Path):
-    async with shop(tmp_path) as live:
+async def test_a_visitor_has_a_bounded_number_of_keys(directory: Path):
+    async with shop(directory) as live:
         key = ios_key(live)
         devices = [Device(str(number)) for number in range(MAX_KEYS_OF_VISITOR + 1)]
         for device in devices:
@@ -283,9 +270,8 @@ async def test_a_visitor_has_a_bounded_number_of_keys(tmp_path: Path):
         assert await assert_(live, key, devices[-1]) == ()
 
 
-@pytest.mark.usefixtures("engine")
-async def test_a_missing_attestation_counts_where_it_has_a_weight(tmp_path: Path):
-    async with shop(tmp_path) as live:
+async def test_a_missing_attestation_counts_where_it_has_a_weight(directory: Path):
+    async with shop(directory) as live:
         key, admin = ios_key(live), Automation(live)
         assert "triggers" not in await identify(live, key)
         saved = await admin("PUT", "/risk-weights/ios", {"weights": {"attestation_missing": 12}})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -25,10 +24,10 @@ from svc.kernel.values.fields import PLATFORMS
 from svc.kernel.values.ids import DAY_MS
 from tests.spec.automation import Automation, stored_keys
 from tests.spec.people import add_member
-from tests.spec.responses import assert_error, visit
-from tests.spec.subscriber import Subscriber, subscribing
+from tests.spec.responses import assert_error, nothing_stored, visit
+from tests.spec.subscriber import Subscriber
 from tests.spec.test_retention import swept
-from tests.support.live import Live, live_service
+from tests.support.live import Live
 from tests.support.serving_postgresql import at_rest
 from tests.support.worlds import EPOCH_MS
 
@@ -236,14 +235,12 @@ def test_every_route_that_changes_something_has_a_case():
     assert set(CASES) == set(CHANGING)
 
 
-@pytest.mark.usefixtures("engine")
 @pytest.mark.slow
-async def test_each_change_leaves_exactly_one_record_and_a_refused_one_none(tmp_path: Path):
+async def test_each_change_leaves_exactly_one_record_and_a_refused_one_none(hooks: Subscriber):
     """Who, what, when and from where, under the request's id; and what was asked for."""
-    async with subscribing(tmp_path) as hooks:
-        scene = Scene(hooks)
-        for operation, case in CASES.items():
-            await leaves_one_record(scene, operation, case)
+    scene = Scene(hooks)
+    for operation, case in CASES.items():
+        await leaves_one_record(scene, operation, case)
 
 
 async def leaves_one_record(scene: Scene, operation: str, case: Case) -> None:
@@ -275,15 +272,13 @@ def ids_in(answer: httpx.Response) -> list[str]:
     return re.findall(r'"id":"(\w+)"', answer.text)
 
 
-@pytest.mark.usefixtures("engine")
-async def test_a_record_contains_the_requested_values(tmp_path: Path):
+async def test_a_record_contains_the_requested_values(hooks: Subscriber):
     """By name, defaults included; of a receiver's address only to whom it leads."""
-    async with subscribing(tmp_path) as hooks:
-        admin = Automation(hooks.live)
-        await admin.issue(allowed_origins=["HTTPS://Shop.Example"], expires_at="2026-02-01T00:00:00Z")
-        await admin("PUT", "/risk-weights/ios", {"weights": {"tor": 7}, "vpn_weights_mode": "confidence"})
-        await admin("POST", "/webhooks", HOOK)
-        created, saved, issued = [found.record for found in records(hooks.live)][:3]
+    admin = Automation(hooks.live)
+    await admin.issue(allowed_origins=["HTTPS://Shop.Example"], expires_at="2026-02-01T00:00:00Z")
+    await admin("PUT", "/risk-weights/ios", {"weights": {"tor": 7}, "vpn_weights_mode": "confidence"})
+    await admin("POST", "/webhooks", HOOK)
+    created, saved, issued = [found.record for found in records(hooks.live)][:3]
     assert issued.change == {
         "name": "shop",
         "environment": "development",
@@ -302,31 +297,27 @@ REMOVING: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.usefixtures("engine")
 @pytest.mark.slow
-async def test_a_record_says_what_was_removed(tmp_path: Path):
+async def test_a_record_says_what_was_removed(hooks: Subscriber):
     """`null` removes; a field that is left out stays."""
-    async with subscribing(tmp_path) as hooks:
-        scene = Scene(hooks)
-        for operation, body in REMOVING.items():
-            things = await scene.things(CHANGING[operation], None)
-            assert (await scene.ask(CHANGING[operation], things, body)).is_success
-            record = scene.records()[0].record
-            assert record.action == operation
-            assert body.items() <= record.change.items(), operation
+    scene = Scene(hooks)
+    for operation, body in REMOVING.items():
+        things = await scene.things(CHANGING[operation], None)
+        assert (await scene.ask(CHANGING[operation], things, body)).is_success
+        record = scene.records()[0].record
+        assert record.action == operation
+        assert body.items() <= record.change.items(), operation
 
 
-@pytest.mark.usefixtures("engine")
 @pytest.mark.slow
-async def test_a_patch_that_names_nothing_leaves_no_record(tmp_path: Path):
-    async with subscribing(tmp_path) as hooks:
-        scene = Scene(hooks)
-        for operation, route in CHANGING.items():
-            if route.method == "PATCH":
-                things = await scene.things(route, None)
-                before = scene.records()
-                assert (await scene.ask(route, things, {})).is_success
-                assert scene.records() == before, operation
+async def test_a_patch_that_names_nothing_leaves_no_record(hooks: Subscriber):
+    scene = Scene(hooks)
+    for operation, route in CHANGING.items():
+        if route.method == "PATCH":
+            things = await scene.things(route, None)
+            before = scene.records()
+            assert (await scene.ask(route, things, {})).is_success
+            assert scene.records() == before, operation
 
 
 async def test_for_a_key_on_a_platform_the_key_is_the_changed_object(live: Live):
@@ -345,25 +336,23 @@ def test_for_every_field_of_a_body_it_is_decided_what_is_recorded():
     )
 
 
-@pytest.mark.usefixtures("engine")
 @pytest.mark.slow(0.2)
-async def test_reading_leaves_no_record_though_it_updates_the_last_use_of_the_key(tmp_path: Path):
+async def test_reading_leaves_no_record_though_it_updates_the_last_use_of_the_key(hooks: Subscriber):
     """Decisions 2.3: `last_used_at` is no change that anybody made."""
-    async with subscribing(tmp_path) as hooks:
-        scene = Scene(hooks)
-        reading = [route for route in MANAGED.values() if route.method == "GET"]
-        asked = [(route, await scene.things(route, None)) for route in reading]
-        before = scene.records()
-        for route, things in asked:
-            hooks.live.clock.advance(seconds=61)
-            if "{organization_id}" in route.path:
-                answer = await scene.ask(route, things, None)
-            else:
-                path = route.under[0] + route.path.format(**things)
-                answer = await hooks.live.client.get(path, headers={"x-api-key": scene.admin.secret})
-            assert answer.is_success, answer.text
-            assert last_used(hooks.live, scene.admin) == hooks.live.clock.now_ms
-        assert scene.records() == before
+    scene = Scene(hooks)
+    reading = [route for route in MANAGED.values() if route.method == "GET"]
+    asked = [(route, await scene.things(route, None)) for route in reading]
+    before = scene.records()
+    for route, things in asked:
+        hooks.live.clock.advance(seconds=61)
+        if "{organization_id}" in route.path:
+            answer = await scene.ask(route, things, None)
+        else:
+            path = route.under[0] + route.path.format(**things)
+            answer = await hooks.live.client.get(path, headers={"x-api-key": scene.admin.secret})
+        assert answer.is_success, answer.text
+        assert last_used(hooks.live, scene.admin) == hooks.live.clock.now_ms
+    assert scene.records() == before
     assert len(reading) > 6
 
 
@@ -417,18 +406,17 @@ async def test_an_erasure_in_many_steps_is_one_record_with_only_the_id(live: Liv
     assert (erased.record.action, erased.record.subject, erased.record.change) == ("eraseVisitor", visitor_id, {})
 
 
-@pytest.mark.usefixtures("engine")
+@pytest.mark.served(map_bytes=1 << 20)
 @pytest.mark.slow
-async def test_a_change_refused_by_a_full_store_leaves_no_record(tmp_path: Path):
+async def test_a_change_refused_by_a_full_store_leaves_no_record(live: Live):
     """`503`: neither is stored, and neither is the other without it."""
-    async with live_service(tmp_path, map_bytes=1 << 20) as live:
-        admin, issued, refused = Automation(live), 0, 0
-        before = len(records(live))
-        while not refused:
-            origins = [f"https://{issued}-{place}.{'a' * 60}.example" for place in range(100)]
-            answer = await admin("POST", "/sdk-keys", ISSUE | {"allowed_origins": origins})
-            issued, refused = issued + (answer.status_code == 201), refused + (answer.status_code == 503)
-        assert len(stored_keys(live)) == len(records(live)) - before == issued > 0
+    admin, issued, refused = Automation(live), 0, 0
+    before = len(records(live))
+    while not refused:
+        origins = [f"https://{issued}-{place}.{'a' * 60}.example" for place in range(100)]
+        answer = await admin("POST", "/sdk-keys", ISSUE | {"allowed_origins": origins})
+        issued, refused = issued + (answer.status_code == 201), refused + (answer.status_code == 503)
+    assert len(stored_keys(live)) == len(records(live)) - before == issued > 0
 
 
 @pytest.mark.slow(0.4)
@@ -447,9 +435,8 @@ async def test_records_are_kept_for_400_days_and_then_deleted(live: Live):
     assert records(live) == []
 
 
-async def test_concurrent_requests_leave_a_record_each(live: Live):
+async def test_concurrent_requests_leave_a_record_each(live: Live, admin: Automation):
     """One writer: none is lost, and each id is its request's."""
-    admin = Automation(live)
     before = len(records(live))
     answers: list[httpx.Response] = []
 
@@ -465,15 +452,13 @@ async def test_concurrent_requests_leave_a_record_each(live: Live):
     assert {found.record.subject: found.record.change["name"] for found in made} == named
 
 
-@pytest.mark.usefixtures("engine")
-async def test_no_secret_of_a_key_or_an_endpoint_is_in_the_log(tmp_path: Path):
+async def test_no_secret_of_a_key_or_an_endpoint_is_in_the_log(hooks: Subscriber):
     """Interface 5, rule 4: whatever is issued or rotated."""
-    async with subscribing(tmp_path) as hooks:
-        admin = Automation(hooks.live)
-        secrets = [(await admin.issue(path))[1] for path in ("/sdk-keys", "/proxy-credentials")]
-        endpoint_id, secret = await hooks.create()
-        secrets += [secret, (await hooks.do(endpoint_id, "rotate-secret")).json()["secret"], admin.secret]
-        written = msgspec.json.encode([found.record for found in records(hooks.live)]).decode()
+    admin = Automation(hooks.live)
+    secrets = [(await admin.issue(path))[1] for path in ("/sdk-keys", "/proxy-credentials")]
+    endpoint_id, secret = await hooks.create()
+    secrets += [secret, (await hooks.do(endpoint_id, "rotate-secret")).json()["secret"], admin.secret]
+    written = msgspec.json.encode([found.record for found in records(hooks.live)]).decode()
     assert len(set(secrets)) == 5
     assert [secret for secret in secrets if secret.rpartition("_")[2][:43] in written] == []
 
@@ -491,11 +476,10 @@ async def test_the_audit_records_of_one_organization_are_limited(live: Live, mon
         return await automation("PUT", f"/sdk-keys/{key['id']}/allowed-origins", {"allowed_origins": origins})
 
     assert [(await replace(number)).status_code for number in range(6)] == [200] * 4 + [429] * 2
-    before = live.contents()
-    refused = await replace(6)
-    assert_error(refused, 429, "rate_limited")
-    assert refused.headers["retry-after"] == str(seconds_to_midnight(live.clock.now_ms))
-    assert live.contents() == before
+    with nothing_stored(live):
+        refused = await replace(6)
+        assert_error(refused, 429, "rate_limited")
+        assert refused.headers["retry-after"] == str(seconds_to_midnight(live.clock.now_ms))
     assert (await other.issue())[0]["status"] == "active", "it is the organization's own budget"
     assert (await automation("GET", "/sdk-keys")).status_code == 200
     assert (await automation("DELETE", f"/visitors/{visitor}")).status_code == 204, "rights of visitors come first"

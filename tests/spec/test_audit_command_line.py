@@ -376,10 +376,9 @@ def test_every_write_of_the_command_line_goes_through_a_recorded_change():
 
 
 @pytest.mark.slow(2)
-async def test_the_log_is_read_while_the_service_runs(live: Live):
+async def test_the_log_is_read_while_the_service_runs(live: Live, admin: Automation):
     """Decisions 10: changes over HTTP and of commands, side by side."""
-    automation = Automation(live)
-    issued = await automation("POST", "/sdk-keys", {"name": "shop", "environment": "staging"}, x_forwarded_for="::1")
+    issued = await admin("POST", "/sdk-keys", {"name": "shop", "environment": "staging"}, x_forwarded_for="::1")
     beside = (*live.options, "--json")
     key_id = issued.json()["key"]["id"]
     assert (await run_beside("key", "revoke", key_id, "--yes", *beside)).status == 0
@@ -390,14 +389,14 @@ async def test_the_log_is_read_while_the_service_runs(live: Live):
         "id": issued.headers["x-request-id"],
         "at": timestamp(live.clock.now_ms),
         "organization_id": live.organization.id,
-        "actor": {"kind": "management_key", "id": automation.key.id, "name": "test", "role": "admin"},
+        "actor": {"kind": "management_key", "id": admin.key.id, "name": "test", "role": "admin"},
         "from": "::1",
         "action": "issueSdkKey",
         "subject": key_id,
         "change": {"name": "shop", "environment": "staging", "kind": "public", "allowed_origins": []},
         "request_id": issued.headers["x-request-id"],
     }
-    (found,) = (await run_beside("audit", "--actor", automation.key.id, *beside)).json["records"]
+    (found,) = (await run_beside("audit", "--actor", admin.key.id, *beside)).json["records"]
     assert found == over_http
     browser = await came_in(live, "analyst", name="Ada")
     member = (await browser("GET", SESSION)).json()["member"]

@@ -105,20 +105,19 @@ def test_the_pepper_is_in_a_backup_only_on_request(run: Run, tmp_path: Path, sho
     assert run("org", "show", shop, "--data", tmp_path / "new").status == 0
 
 
-@pytest.mark.usefixtures("engine")
 @pytest.mark.slow
-async def test_console_sessions_and_links_end_with_a_restore(tmp_path: Path):
+async def test_console_sessions_and_links_end_with_a_restore(directory: Path):
     """A backup of a live session and an unused link: neither lets anybody in, and the store passes its check."""
-    async with live_service(tmp_path / "data") as live:
+    async with live_service(directory / "data") as live:
         browser, unused = await signed_in(live), link(live)
         _, secret = live.issue("management")
         with_key = Browser(live)
         assert (await with_key.sign_in(key=secret)).status_code == 200
         now_ms = live.clock.now_ms
-        made = await run_beside("backup", tmp_path / "backup", "--with-pepper", "--data", tmp_path / "data", "--json")
+        made = await run_beside("backup", directory / "backup", "--with-pepper", "--data", directory / "data", "--json")
         assert (made.status, sessions(live), links(live)) == (0, 2, 1)
-    new = tmp_path / "new"
-    assert (await run_beside("restore", tmp_path / "backup", "--data", new)).status == 0
+    new = directory / "new"
+    assert (await run_beside("restore", directory / "backup", "--data", new)).status == 0
     checked = await run_beside("check", "--data", new, "--json")
     assert checked.json["ok"]
     async with live_service(new, now_ms=now_ms) as restored:

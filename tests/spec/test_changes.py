@@ -105,10 +105,9 @@ async def test_an_update_that_changes_nothing_is_no_change(live: Live):
     assert said((await all_of(live, secret))[0]) == [("created", one), ("updated", one)]
 
 
-async def test_each_way_to_label_an_event_is_an_update(live: Live):
+async def test_each_way_to_label_an_event_is_an_update(live: Live, admin: Automation):
     """A review that is closed, and `svc label import`, as a server does."""
     (one,), secret = await visits(live, 1), secret_key(live)
-    admin = Automation(live)
     review = (await admin("POST", "/reviews", {"request_id": one})).json()
     closed = await admin("POST", f"/reviews/{review['review']['id']}/close", {"label": "legitimate"})
     assert closed.status_code == 200, closed.text
@@ -146,21 +145,20 @@ async def test_an_account_that_is_erased_leaves_its_events_which_are_updated(liv
     assert other
 
 
-async def test_an_update_comes_behind_its_event_whatever_the_clocks_say(live: Live):
-    secret = secret_key(live)
+async def test_an_update_comes_behind_its_event_whatever_the_clocks_say(live: Live, server_key: str):
     live.clock.now_ms += HALF_HOUR_MS
     (ahead,) = await visits(live, 1)
     live.clock.now_ms -= HALF_HOUR_MS
-    await update(live, secret, ahead, tag="a")
+    await update(live, server_key, ahead, tag="a")
     (later,) = await visits(live, 1)
-    await update(live, secret, later, tag="b")
-    changes, cursor = await all_of(live, secret)
+    await update(live, server_key, later, tag="b")
+    changes, cursor = await all_of(live, server_key)
     assert said(changes)[:2] == [("created", later), ("created", ahead)]
     assert said(changes)[2:] == [("updated", ahead), ("updated", later)]
     live.clock.now_ms -= HALF_HOUR_MS
-    await update(live, secret, ahead, tag="c")
+    await update(live, server_key, ahead, tag="c")
     live.clock.now_ms += HOLD_MS
-    assert said((await all_of(live, secret, after=cursor))[0]) == [("updated", ahead)]
+    assert said((await all_of(live, server_key, after=cursor))[0]) == [("updated", ahead)]
 
 
 async def test_a_change_by_a_clock_that_is_behind_comes_behind_the_cursor(live: Live):
@@ -201,20 +199,17 @@ async def test_changes_are_of_the_environment_and_the_organization_of_the_key(li
     assert len((await all_of(live, secret_key(live)))[0]) == 2, "any key of the environment"
 
 
-@pytest.mark.parametrize(
-    ("query", "field", "issue"),
-    [
+async def test_what_changes_do_not_have_is_refused(live: Live, server_key: str):
+    for query, field, issue in (
         ({"limit": 0}, "limit", "out_of_range"),
         ({"limit": 201}, "limit", "out_of_range"),
         ({"after": ""}, "after", "invalid_cursor"),
         ({"after": "A" * 43}, "after", "invalid_cursor"),
         ({"from": "2026-01-05T10:00:00Z"}, "from", "unknown_field"),
         ({"account_id": "a"}, "account_id", "unknown_field"),
-    ],
-)
-async def test_what_changes_do_not_have_is_refused(live: Live, query: dict[str, Any], field: str, issue: Any):
-    response = await live.client.get(CHANGES, params=query, headers={"x-api-key": secret_key(live)})
-    assert_invalid(response, field, issue, "query")
+    ):
+        response = await live.client.get(CHANGES, params=query, headers={"x-api-key": server_key})
+        assert_invalid(response, field, issue, "query")
 
 
 async def test_a_page_has_fifty_changes_by_default(live: Live):
@@ -234,8 +229,7 @@ async def test_that_an_event_grows_too_old_is_no_change_and_changes_are_kept_fro
     await update(live, secret, one, label="fraud", label_reason="chargeback")
     live.clock.now_ms += 2 * DAY_MS
     await sweep(live.found.store, live.clock.now_ms, 365, with_passes=True)
-    with live.found.store.read() as snapshot:
-        assert (snapshot.count(EVENTS), snapshot.count(EVENT_CHANGES)) == (0, 1)
+    assert (live.count(EVENTS), live.count(EVENT_CHANGES)) == (0, 1)
     (change,), cursor = await all_of(live, secret)
     assert said([change]) == [("updated", one)]
     assert (change["label"], change["label_reason"], "event" in change) == ("fraud", "chargeback", False)
@@ -245,8 +239,7 @@ async def test_that_an_event_grows_too_old_is_no_change_and_changes_are_kept_fro
     live.clock.now_ms += DAY_MS
     assert (await all_of(live, secret))[0] == []
     await sweep(live.found.store, live.clock.now_ms, 365, with_passes=True)
-    with live.found.store.read() as snapshot:
-        assert snapshot.count(EVENT_CHANGES) == 0
+    assert live.count(EVENT_CHANGES) == 0
     (newer,) = await visits(live, 1)
     live.clock.now_ms += HOLD_MS
     assert said((await all_of(live, secret, after=cursor))[0]) == [("created", newer)], "it goes on with the oldest"
@@ -287,15 +280,14 @@ async def test_an_identification_writes_no_row_of_changes_and_reads_none(live: L
         assert snapshot.count(FEED_CLOSED) == 0
 
 
-@pytest.mark.usefixtures("engine")
 @pytest.mark.slow(0.3)
-async def test_cursors_outlive_a_restart(tmp_path: Path):
-    async with live_service(tmp_path) as live:
+async def test_cursors_outlive_a_restart(directory: Path):
+    async with live_service(directory) as live:
         made, secret = await visits(live, 2), secret_key(live)
         await update(live, secret, made[0], tag="a")
         live.clock.now_ms += HOLD_MS
         page, now_ms = await page_of(live, secret, limit=2), live.clock.now_ms
-    async with live_service(tmp_path) as live:
+    async with live_service(directory) as live:
         live.clock.now_ms = now_ms
         assert said((await all_of(live, secret, after=page["next_cursor"]))[0]) == [("updated", made[0])]
 
@@ -309,10 +301,9 @@ def lines_of(ran: Ran) -> list[Row]:
     return [json.loads(line) for line in ran.out.splitlines()]
 
 
-@pytest.mark.usefixtures("engine")
 @pytest.mark.slow
-async def test_the_command_line_prints_the_same_changes_with_cursors_of_the_same(tmp_path: Path):
-    async with live_service(tmp_path / "data", now_ms=World.real().now_ms() - 60_000) as live:
+async def test_the_command_line_prints_the_same_changes_with_cursors_of_the_same(directory: Path):
+    async with live_service(directory / "data", now_ms=World.real().now_ms() - 60_000) as live:
         public, secret = live.issue(environment="production")[1], secret_key(live, "production")
         one, other = [
             (await visit(live, public, report(device))).json()["request_id"]
@@ -322,7 +313,7 @@ async def test_the_command_line_prints_the_same_changes_with_cursors_of_the_same
         await erase(live, "visitor", (await get(live, secret)).json()["rows"][0]["visitor_id"])
         live.clock.now_ms += HOLD_MS
         expected, _ = await all_of(live, secret)
-        file = tmp_path / "cursor"
+        file = directory / "cursor"
         options = ("--since", "1h", "--no-follow", "--json", "--cursor-file", file)
         lines = lines_of(await tail(live, *options))
         assert [{name: value for name, value in line.items() if name != "cursor"} for line in lines] == expected
@@ -350,12 +341,11 @@ async def test_the_command_line_prints_the_same_changes_with_cursors_of_the_same
             assert words in ran.err
 
 
-@pytest.mark.usefixtures("engine")
 @pytest.mark.slow(2)
-async def test_files_of_an_hour_have_the_changes_that_were_made_in_it(tmp_path: Path):
+async def test_files_of_an_hour_have_the_changes_that_were_made_in_it(directory: Path):
     now_ms = World.real().now_ms()
     hour_ms = now_ms - now_ms % HOUR_MS - 4 * HOUR_MS
-    async with live_service(tmp_path / "data", now_ms=hour_ms) as live:
+    async with live_service(directory / "data", now_ms=hour_ms) as live:
         public, secret = live.issue(environment="production")[1], secret_key(live, "production")
         one, gone = [(await visit(live, public, report(device))).json()["request_id"] for device in (1, 2)]
         live.clock.now_ms = hour_ms + HOUR_MS + 1
@@ -370,7 +360,7 @@ async def test_files_of_an_hour_have_the_changes_that_were_made_in_it(tmp_path: 
             return await run_beside(*command, *live.options)
 
         for form in FORMS:
-            folder = tmp_path / form
+            folder = directory / form
             for _ in range(2):
                 assert (await exported(folder, "--changes", "--format", form)).status == 0
             names = [f"changes-{timestamp(hour_ms + hours * HOUR_MS)[:13]}Z.{form}" for hours in (0, 1)]
@@ -381,12 +371,12 @@ async def test_files_of_an_hour_have_the_changes_that_were_made_in_it(tmp_path: 
                 assert [*found[0], *found[1]] == expected
             else:
                 assert [row["tag"] for row in (*found[0], *found[1])] == ["later", "later", None]
-        (await exported(tmp_path / "jsonl")).assert_refused("or changes: name another")
+        (await exported(directory / "jsonl")).assert_refused("or changes: name another")
         for wrong, words in (
             (("--changes", "--account", "a"), "takes no filters"),
             (("--changes", "--documents"), "has no --documents"),
         ):
-            ran = await exported(tmp_path / "other", *wrong)
+            ran = await exported(directory / "other", *wrong)
             ran.assert_usage()
             assert words in ran.err
         ran = await run_beside("export", "events", live.organization.id, "--changes", *live.options)

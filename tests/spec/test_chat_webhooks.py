@@ -30,8 +30,6 @@ from tests.support.chats import CHATS, FakeChat, ShownMessage
 from tests.support.receivers import Post
 from tests.support.serving_postgresql import at_rest
 
-pytestmark = pytest.mark.usefixtures("engine")
-
 PUBLIC = "https://svc.example/behind"
 HOSTILE = "<!channel> *a* _b_ [c](https://evil.example) @everyone `d` |e| \\f & #g >h"
 
@@ -56,8 +54,8 @@ class Room(NamedTuple):
 
 
 @pytest.fixture(params=["slack", "discord", "teams"])
-async def room(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncGenerator[Room]:
-    async with subscribing(tmp_path, public_url=PUBLIC + "/") as hooks:
+async def room(directory: Path, request: pytest.FixtureRequest) -> AsyncGenerator[Room]:
+    async with subscribing(directory, public_url=PUBLIC + "/") as hooks:
         chat = CHATS[request.param]()
         hooks.receivers.script = chat
         answer = await hooks.post(format=request.param, events=EVENT_TYPES)
@@ -217,22 +215,21 @@ async def test_what_is_erased_from_the_queue_is_in_no_message(room: Room):
     assert not any("user-7" in line for line in message.lines)
 
 
-async def test_without_a_public_url_a_message_has_no_link(tmp_path: Path):
-    async with subscribing(tmp_path) as hooks:
-        for name, make in CHATS.items():
-            hooks.receivers.script = chat = make()
-            endpoint = (await hooks.post(format=name, events=["webhook.test"])).json()["endpoint"]["id"]
-            await hooks.do(endpoint, "test")
-            assert (chat.faults, [message.links for message in chat.shown]) == ([], [[]])
+async def test_without_a_public_url_a_message_has_no_link(hooks: Subscriber):
+    for name, make in CHATS.items():
+        hooks.receivers.script = chat = make()
+        endpoint = (await hooks.post(format=name, events=["webhook.test"])).json()["endpoint"]["id"]
+        await hooks.do(endpoint, "test")
+        assert (chat.faults, [message.links for message in chat.shown]) == ([], [[]])
 
 
 @pytest.fixture
-async def made(tmp_path: Path) -> tuple[Path, str]:
+async def made(directory: Path) -> tuple[Path, str]:
     """A directory with two endpoints, and its organization."""
-    async with subscribing(tmp_path / "data") as hooks:
+    async with subscribing(directory / "data") as hooks:
         await hooks.create()
         await hooks.post(format="slack", filter="score >= 60", url=f"{URL}/T0/secret")
-        return tmp_path / "data", hooks.organization.id
+        return directory / "data", hooks.organization.id
 
 
 async def test_a_command_lists_endpoints_without_the_path_of_their_address(run: Run, made: tuple[Path, str]):
@@ -246,19 +243,18 @@ async def test_a_command_lists_endpoints_without_the_path_of_their_address(run: 
     run("webhook", "list", "org_nobody", "--data", directory).assert_refused("org_nobody")
 
 
-async def test_doctor_says_that_messages_have_no_link(tmp_path: Path):
-    async with subscribing(tmp_path) as hooks:
-        assert links_of(hooks.live.found.store).status == "ok"
-        await hooks.create()
-        assert links_of(hooks.live.found.store).status == "ok"
-        await hooks.post(format="teams")
-        found = links_of(hooks.live.found.store)
-        assert (found.status, found.says) == (
-            "warning",
-            "the messages of 1 chat webhook have no link to the console",
-        )
-        set_to = Examined(tmp_path, None, Config(public_url=PUBLIC), None, hooks.live.world)
-        assert chat_links(set_to).says == f"messages of chat webhooks link to {PUBLIC}/console"
+async def test_doctor_says_that_messages_have_no_link(hooks: Subscriber, tmp_path: Path):
+    assert links_of(hooks.live.found.store).status == "ok"
+    await hooks.create()
+    assert links_of(hooks.live.found.store).status == "ok"
+    await hooks.post(format="teams")
+    found = links_of(hooks.live.found.store)
+    assert (found.status, found.says) == (
+        "warning",
+        "the messages of 1 chat webhook have no link to the console",
+    )
+    set_to = Examined(tmp_path, None, Config(public_url=PUBLIC), None, hooks.live.world)
+    assert chat_links(set_to).says == f"messages of chat webhooks link to {PUBLIC}/console"
 
 
 @pytest.mark.any_store
@@ -268,29 +264,27 @@ def test_a_public_url_that_is_no_address_is_refused_by_name(address: str):
         load(None, {"SVC_PUBLIC_URL": address})
 
 
-async def test_a_format_can_be_changed_and_what_waits_goes_out_in_the_new_one(tmp_path: Path):
-    async with subscribing(tmp_path) as hooks:
-        endpoint, secret = await hooks.create()
-        hooks.receivers.respond_with(Attempted(503, "http_status", 20, None))
-        await hooks.happen()
-        assert (await hooks.patch(endpoint, format="discord")).json()["secret_last4"] == ""
-        hooks.receivers.script = chat = CHATS["discord"]()
-        await hooks.wait(seconds=10)
-        assert (chat.faults, len(chat.shown)) == ([], 1)
-        changed = (await hooks.patch(endpoint, format="json")).json()
-        assert (changed["format"], changed["secret_last4"]) == ("json", secret[-4:])
-        hooks.receivers.respond_with(Attempted(200, None, 20, None))
-        hooks.receivers.take()
-        (post,) = await hooks.happen()
-        assert post.signed_with(secret)
+async def test_a_format_can_be_changed_and_what_waits_goes_out_in_the_new_one(hooks: Subscriber):
+    endpoint, secret = await hooks.create()
+    hooks.receivers.respond_with(Attempted(503, "http_status", 20, None))
+    await hooks.happen()
+    assert (await hooks.patch(endpoint, format="discord")).json()["secret_last4"] == ""
+    hooks.receivers.script = chat = CHATS["discord"]()
+    await hooks.wait(seconds=10)
+    assert (chat.faults, len(chat.shown)) == ([], 1)
+    changed = (await hooks.patch(endpoint, format="json")).json()
+    assert (changed["format"], changed["secret_last4"]) == ("json", secret[-4:])
+    hooks.receivers.respond_with(Attempted(200, None, 20, None))
+    hooks.receivers.take()
+    (post,) = await hooks.happen()
+    assert post.signed_with(secret)
 
 
 @pytest.mark.any_store
-async def test_unknown_formats_are_refused(tmp_path: Path):
-    async with subscribing(tmp_path) as hooks:
-        with nothing_stored(hooks.live):
-            assert_invalid(await hooks.post(format="matrix"), "format", "invalid_value")
-        assert (await hooks("GET", HOOKS)).json() == {"endpoints": []}
+async def test_unknown_formats_are_refused(hooks: Subscriber):
+    with nothing_stored(hooks.live):
+        assert_invalid(await hooks.post(format="matrix"), "format", "invalid_value")
+    assert (await hooks("GET", HOOKS)).json() == {"endpoints": []}
 
 
 @pytest.mark.any_store
@@ -331,15 +325,13 @@ def test_fields_that_are_not_known_are_no_fault(chat: Any, event_type: Any, data
     assert message.links == [f"{PUBLIC}/console#/{place}"]
 
 
-async def test_the_stored_envelope_is_the_same_for_every_format(tmp_path: Path):
+async def test_the_stored_envelope_is_the_same_for_every_format(hooks: Subscriber):
     """One event is stored, however it is shown."""
-    async with subscribing(tmp_path) as hooks:
-        for name in ("json", *CHATS):
-            await hooks.post(format=name)
-        await hooks.happen()
-        with hooks.live.found.store.read() as snapshot:
-            assert snapshot.count(WEBHOOK_EVENTS) == 1
-        assert len(await hooks.deliveries()) == 4
+    for name in ("json", *CHATS):
+        await hooks.post(format=name)
+    await hooks.happen()
+    assert hooks.live.count(WEBHOOK_EVENTS) == 1
+    assert len(await hooks.deliveries()) == 4
 
 
 ONE_IDENTIFICATION: list[str] = [COMPLETED, "visitor.suspect", "review.opened"]
@@ -363,72 +355,68 @@ async def reviewing(hooks: Subscriber) -> None:
         (["review.opened"], "A review was opened"),
     ],
 )
+@pytest.mark.served(public_url=PUBLIC)
 async def test_a_chat_gets_one_message_for_an_identification_whatever_it_causes(
-    tmp_path: Path, events: list[str], title: str
+    hooks: Subscriber, events: list[str], title: str
 ):
-    async with subscribing(tmp_path, public_url=PUBLIC) as hooks:
-        await reviewing(hooks)
-        hooks.receivers.script = chat = CHATS["slack"]()
-        assert (await hooks.post(format="slack", events=events)).status_code == 201
-        answer = (await hooks.live.identify(hooks.production, SUSPICIOUS, account_id="user-7")).json()
-        await at_rest()
-        (message,) = chat.shown
-        assert (message.lines[0], chat.faults) == (title, [])
-        assert {"Account: user-7", f"Visitor: {answer['visitor_id']}"} <= set(message.lines)
-        assert message.links == [f"{PUBLIC}/console#/events/{answer['request_id']}"]
-        (delivery,) = await hooks.deliveries()
-        assert (delivery["status"], delivery["attempt"]) == ("delivered", 1)
+    await reviewing(hooks)
+    hooks.receivers.script = chat = CHATS["slack"]()
+    assert (await hooks.post(format="slack", events=events)).status_code == 201
+    answer = (await hooks.live.identify(hooks.production, SUSPICIOUS, account_id="user-7")).json()
+    await at_rest()
+    (message,) = chat.shown
+    assert (message.lines[0], chat.faults) == (title, [])
+    assert {"Account: user-7", f"Visitor: {answer['visitor_id']}"} <= set(message.lines)
+    assert message.links == [f"{PUBLIC}/console#/events/{answer['request_id']}"]
+    (delivery,) = await hooks.deliveries()
+    assert (delivery["status"], delivery["attempt"]) == ("delivered", 1)
 
 
-async def test_a_program_beside_the_chat_gets_every_event(tmp_path: Path):
-    async with subscribing(tmp_path) as hooks:
-        await reviewing(hooks)
-        program, _ = await hooks.create(events=ONE_IDENTIFICATION)
-        chat = (await hooks.post(format="teams", events=ONE_IDENTIFICATION)).json()["endpoint"]["id"]
-        await hooks.happen()
-        sent = [(each["endpoint_id"], each["event"]) for each in await hooks.deliveries()]
-        assert sorted(event for endpoint, event in sent if endpoint == program) == sorted(ONE_IDENTIFICATION)
-        assert [event for endpoint, event in sent if endpoint == chat] == ["visitor.suspect"]
+async def test_a_program_beside_the_chat_gets_every_event(hooks: Subscriber):
+    await reviewing(hooks)
+    program, _ = await hooks.create(events=ONE_IDENTIFICATION)
+    chat = (await hooks.post(format="teams", events=ONE_IDENTIFICATION)).json()["endpoint"]["id"]
+    await hooks.happen()
+    sent = [(each["endpoint_id"], each["event"]) for each in await hooks.deliveries()]
+    assert sorted(event for endpoint, event in sent if endpoint == program) == sorted(ONE_IDENTIFICATION)
+    assert [event for endpoint, event in sent if endpoint == chat] == ["visitor.suspect"]
 
 
-async def test_the_one_message_is_tried_again_and_no_other_takes_its_place(tmp_path: Path):
-    async with subscribing(tmp_path) as hooks:
-        await reviewing(hooks)
-        hooks.receivers.script = chat = CHATS["discord"]()
-        await hooks.post(format="discord", events=ONE_IDENTIFICATION)
-        chat.answers = [Attempted(503, "http_status", 20, None)]
-        await hooks.happen()
-        assert chat.shown == []
-        await hooks.wait(seconds=60)
-        assert [message.lines[0] for message in chat.shown] == ["Suspicious visitor, for review"]
-        await hooks.wait(hours=1)
-        assert len(chat.shown) == 1
-        attempts = [(each["event"], each["attempt"], each["status"]) for each in await hooks.deliveries()]
-        assert sorted(attempts) == [("visitor.suspect", 1, "retrying"), ("visitor.suspect", 2, "delivered")]
+async def test_the_one_message_is_tried_again_and_no_other_takes_its_place(hooks: Subscriber):
+    await reviewing(hooks)
+    hooks.receivers.script = chat = CHATS["discord"]()
+    await hooks.post(format="discord", events=ONE_IDENTIFICATION)
+    chat.answers = [Attempted(503, "http_status", 20, None)]
+    await hooks.happen()
+    assert chat.shown == []
+    await hooks.wait(seconds=60)
+    assert [message.lines[0] for message in chat.shown] == ["Suspicious visitor, for review"]
+    await hooks.wait(hours=1)
+    assert len(chat.shown) == 1
+    attempts = [(each["event"], each["attempt"], each["status"]) for each in await hooks.deliveries()]
+    assert sorted(attempts) == [("visitor.suspect", 1, "retrying"), ("visitor.suspect", 2, "delivered")]
 
 
-async def test_what_happens_later_to_a_review_is_a_message_of_its_own(tmp_path: Path):
+async def test_what_happens_later_to_a_review_is_a_message_of_its_own(hooks: Subscriber):
     """And so is a review that a person opens: the identification was told before."""
-    async with subscribing(tmp_path) as hooks:
-        hooks.receivers.script = chat = CHATS["slack"]()
-        await hooks.post(format="slack", events=[*ONE_IDENTIFICATION, "review.closed"])
-        answer = (await hooks.live.identify(hooks.production, account_id="user-7")).json()
-        await at_rest()
-        opened = await hooks("POST", "/reviews", {"request_id": answer["request_id"]})
-        await at_rest()
-        await hooks("POST", f"/reviews/{opened.json()['review']['id']}/close", {"label": "legitimate"})
-        await at_rest()
-        titles = [message.lines[0] for message in chat.shown]
-        assert titles == ["New visitor identified", "A review was opened", "A review was closed"]
+    hooks.receivers.script = chat = CHATS["slack"]()
+    await hooks.post(format="slack", events=[*ONE_IDENTIFICATION, "review.closed"])
+    answer = (await hooks.live.identify(hooks.production, account_id="user-7")).json()
+    await at_rest()
+    opened = await hooks("POST", "/reviews", {"request_id": answer["request_id"]})
+    await at_rest()
+    await hooks("POST", f"/reviews/{opened.json()['review']['id']}/close", {"label": "legitimate"})
+    await at_rest()
+    titles = [message.lines[0] for message in chat.shown]
+    assert titles == ["New visitor identified", "A review was opened", "A review was closed"]
 
 
-async def test_a_filter_that_holds_the_identification_back_holds_its_review_back(tmp_path: Path):
-    async with subscribing(tmp_path) as hooks:
-        await reviewing(hooks)
-        hooks.receivers.script = chat = CHATS["slack"]()
-        await hooks.post(format="slack", events=ONE_IDENTIFICATION, filter='present("account.id")')
-        await hooks.happen()
-        assert chat.shown == []
-        assert (await hooks.live.identify(hooks.production, SUSPICIOUS, account_id="user-7")).status_code == 200
-        await at_rest()
-        assert [message.lines[0] for message in chat.shown] == ["Suspicious visitor, for review"]
+async def test_a_filter_that_holds_the_identification_back_holds_its_review_back(hooks: Subscriber):
+    await reviewing(hooks)
+    hooks.receivers.script = chat = CHATS["slack"]()
+    await hooks.post(format="slack", events=ONE_IDENTIFICATION, filter='present("account.id")')
+    await hooks.happen()
+    assert chat.shown == []
+    assert (await hooks.live.identify(hooks.production, SUSPICIOUS, account_id="user-7")).status_code == 200
+    await at_rest()
+    assert [message.lines[0] for message in chat.shown] == ["Suspicious visitor, for review"]

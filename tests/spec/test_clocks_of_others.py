@@ -4,13 +4,11 @@ also in the hour in which a large step is not believed for what is stored.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.spec.console_browser import SESSION, Browser
 from tests.spec.responses import visit
-from tests.spec.subscriber import subscribing
+from tests.spec.subscriber import Subscriber
 from tests.spec.test_member_sign_in import code, with_codes, with_password
 from tests.spec.test_openid import Scene, outcome, scene
 from tests.spec.test_signed_verdicts import claims, published
@@ -18,18 +16,16 @@ from tests.support.live import Live
 from tests.support.serving_postgresql import at_rest
 
 __all__ = ["scene"]
-pytestmark = pytest.mark.usefixtures("engine")
 
 
 @pytest.mark.parametrize("hours", [0, 2, 24 * 400])
-async def test_a_webhook_is_signed_for_the_time_that_its_receiver_has(tmp_path: Path, hours: int):
-    async with subscribing(tmp_path) as subscriber:
-        await subscriber.create()
-        subscriber.live.clock.jump(hours=hours)
-        await visit(subscriber.live, subscriber.production)
-        await at_rest()
-        (post,) = subscriber.receivers.posts
-        assert int(post.headers["X-Svc-Timestamp"]) == subscriber.live.clock.now_ms // 1000
+async def test_a_webhook_is_signed_for_the_time_that_its_receiver_has(hooks: Subscriber, hours: int):
+    await hooks.create()
+    hooks.live.clock.jump(hours=hours)
+    await visit(hooks.live, hooks.production)
+    await at_rest()
+    (post,) = hooks.receivers.posts
+    assert int(post.headers["X-Svc-Timestamp"]) == hooks.live.clock.now_ms // 1000
 
 
 @pytest.mark.parametrize("hours", [0, 2, 24 * 400])

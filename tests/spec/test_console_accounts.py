@@ -60,9 +60,8 @@ async def test_a_new_organization_has_an_empty_account(live: Live):
     }
 
 
-async def test_today_equals_the_ledger_and_becomes_a_settled_day(live: Live):
+async def test_today_equals_the_ledger_and_becomes_a_settled_day(live: Live, console: Console):
     """Decisions 5.1 and 5.4."""
-    console = Console(live)
     await a_day(live)
     seen = await console.seen("/billing")
     assert (seen["today"], seen["days"], seen["balance_micros"]) == (BUSY, [], 10_000_000 - 6_500)
@@ -89,8 +88,7 @@ async def test_erasing_a_visitor_refunds_nothing(live: Live):
 
 
 @pytest.mark.slow(0.2)
-async def test_credits_are_listed_newest_first_whatever_charges_lie_between_them(live: Live):
-    console = Console(live)
+async def test_credits_are_listed_newest_first_whatever_charges_lie_between_them(live: Live, console: Console):
     await a_day(live)
     live.clock.advance(seconds=1)
     credit(live, 5_000_000, "invoice 7")
@@ -110,8 +108,7 @@ async def test_credits_are_listed_newest_first_whatever_charges_lie_between_them
     )
 
 
-async def test_a_blocked_account_shows_its_reason_and_time(live: Live):
-    console = Console(live)
+async def test_a_blocked_account_shows_its_reason_and_time(live: Live, console: Console):
     for status in ("active", "past_due", "blocked"):
         live.clock.advance(seconds=1)
         live.set_billing_status(status)

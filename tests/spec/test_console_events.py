@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import msgspec
 import pytest
 
+from svc.features.erasure import organizations as removal
 from svc.features.events import console_routes
 from svc.features.statistics import routes as statistics
 from svc.identify.queries import events as queries
@@ -17,11 +19,15 @@ from svc.identify.records import Event
 from svc.identify.tables import EVENTS
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.tenants.jobs import holding, keep
+from svc.kernel.values.ids import first_id
 from svc.kernel.work import slices
 from tests.spec.automation import Automation
 from tests.spec.console import Console
 from tests.spec.responses import DRIVEN, HEADLESS, TOO_LITTLE, assert_error, assert_invalid, visit
-from tests.support.live import Live, report
+from tests.spec.subscriber import COMPLETED, Subscriber
+from tests.support.live import ORIGIN, Live, report
+from tests.support.receivers import DOWN
+from tests.support.serving_postgresql import at_rest
 
 HOUR_MS = 3_600_000
 
@@ -45,9 +51,8 @@ async def busy(live: Live, environment: str = "production") -> list[str]:
 
 
 @pytest.mark.slow(0.2)
-async def test_events_are_those_of_the_server_api_in_that_environment(live: Live):
+async def test_events_are_those_of_the_server_api_in_that_environment(live: Live, console: Console):
     """The same rows, filters and cursors; `production` when nothing is said."""
-    console = Console(live)
     for environment in ("production", "staging"):
         ids = await busy(live, environment)
         _, secret = live.issue("secret", environment)
@@ -66,8 +71,7 @@ async def test_events_are_those_of_the_server_api_in_that_environment(live: Live
     assert (await console.seen("/events", environment="development"))["rows"] == []
 
 
-async def test_pages_are_consecutive_and_a_cursor_belongs_to_its_environment(live: Live):
-    console = Console(live)
+async def test_pages_are_consecutive_and_a_cursor_belongs_to_its_environment(live: Live, console: Console):
     ids = await busy(live)
     found: list[str] = []
     query: dict[str, Any] = {}
@@ -120,8 +124,7 @@ def without_places(counts: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("step", ["hour", "day"])
 @pytest.mark.every_case
-async def test_statistics_equal_a_scan_of_every_event(live: Live, step: str):
-    console = Console(live)
+async def test_statistics_equal_a_scan_of_every_event(live: Live, console: Console, step: str):
     live.clock.advance(hours=20)
     await busy(live)
     await busy(live, "staging")
@@ -148,8 +151,7 @@ async def test_statistics_equal_a_scan_of_every_event(live: Live, step: str):
     assert (seen["step"], seen["to"]) == (step, "2026-01-02T12:00:00.000Z")
 
 
-async def test_the_window_is_whole_hours_and_at_most_thirty_days(live: Live):
-    console = Console(live)
+async def test_the_window_is_whole_hours_and_at_most_thirty_days(live: Live, console: Console):
     await busy(live)
     asked = {"from_": "2026-01-01T01:30:00Z", "to": "2026-01-01T03:10:00Z"}
     seen = await console.seen("/statistics", **asked)
@@ -167,8 +169,7 @@ async def test_the_window_is_whole_hours_and_at_most_thirty_days(live: Live):
             ("from", "invalid_value" if wrong["from_"] == "yesterday" else "out_of_range", "query"),
         )
     for last in ("9999-12-31T23:00:01Z", "9999-12-31T23:59:59-23:59"):
-        beyond = await console.get("/statistics", to=last)
-        assert_error(beyond, 422, "invalid_window", ("to", "out_of_range", "query"))
+        assert_error(await console.get("/statistics", to=last), 422, "invalid_window", ("to", "out_of_range", "query"))
     assert_invalid(await console.get("/statistics", step="week"), "step", "invalid_value", "query")
 
 
@@ -178,8 +179,7 @@ async def test_an_empty_organization_has_empty_statistics(live: Live):
     assert (seen["periods"], seen["totals"]["identifications"], seen["totals"]["kinds"]) == ([], 0, {})
 
 
-async def test_erased_events_are_subtracted(live: Live):
-    admin, console = Automation(live), Console(live)
+async def test_erased_events_are_subtracted(live: Live, console: Console, admin: Automation):
     await busy(live)
     event = (await console.seen("/events", tag="bob"))["rows"][0]
     before = (await console.seen("/statistics"))["totals"]
@@ -189,7 +189,7 @@ async def test_erased_events_are_subtracted(live: Live):
     assert (await console.seen("/events", tag="bob"))["rows"] == []
 
 
-async def test_an_event_of_0_1_0_is_listed_and_counted_without_signals(live: Live):
+async def test_an_event_of_0_1_0_is_listed_and_counted_without_signals(live: Live, console: Console):
     _, public = live.issue(environment="staging")
     request_id = (await visit(live, public, report(**DRIVEN))).json()["request_id"]
     older = live.world.request_id(live.clock.now_ms)
@@ -208,7 +208,6 @@ async def test_an_event_of_0_1_0_is_listed_and_counted_without_signals(live: Liv
         keep(transaction, live.organization.number, msgspec.structs.replace(kept, events=held.events))
 
     assert live.found.store.write_now([age]) == [None]
-    console = Console(live)
     rows = (await console.seen("/events", environment="staging"))["rows"]
     assert [row["request_id"] for row in rows] == [str(older), request_id]
     assert ["signals" in row for row in rows] == [False, True]
@@ -219,13 +218,11 @@ async def test_an_event_of_0_1_0_is_listed_and_counted_without_signals(live: Liv
 
 
 async def test_decisions_are_counted_and_networks_are_those_of_the_newest_events(
-    live: Live, monkeypatch: pytest.MonkeyPatch
+    live: Live, management: str, console: Console, monkeypatch: pytest.MonkeyPatch
 ):
-    console = Console(live)
-    _, admin = live.issue("management")
     rules = {"revision": 0, "rules": [{"name": "All", "condition": "true", "action": "review"}]}
     path = f"/api/v1/management/organizations/{live.organization.id}/rules"
-    saved = await live.client.put(path, json=rules, headers={"x-api-key": admin})
+    saved = await live.client.put(path, json=rules, headers={"x-api-key": management})
     assert saved.status_code == 200, saved.text
     await busy(live)
     assert (await console.seen("/statistics"))["totals"]["decisions"] == {"review": 6}
@@ -241,9 +238,8 @@ async def test_decisions_are_counted_and_networks_are_those_of_the_newest_events
     )  # fmt: skip
 
 
-async def test_a_list_says_how_many_events_it_has(live: Live, monkeypatch: pytest.MonkeyPatch):
+async def test_a_list_says_how_many_events_it_has(live: Live, console: Console, monkeypatch: pytest.MonkeyPatch):
     """As many as its pages together, by each filter; beyond the bound, that there are more."""
-    console = Console(live)
     await busy(live)
     for query in (
         {},
@@ -279,8 +275,7 @@ async def test_a_count_ends_where_it_has_looked_at_enough(live: Live, monkeypatc
     assert not seen["is_exact"]
 
 
-async def test_a_count_refuses_what_a_list_refuses(live: Live):
-    console = Console(live)
+async def test_a_count_refuses_what_a_list_refuses(console: Console):
     for query, field in (({"group": "none"}, "group"), ({"country": "GBR"}, "country"), ({"shadow": "true"}, "rule")):
         for path in ("/events", "/events/count"):
             issue = "required" if field == "rule" else "invalid_value"
@@ -291,10 +286,10 @@ async def test_a_count_refuses_what_a_list_refuses(live: Live):
         assert_invalid(await console.get(path, page=2), "page", "unknown_field", "query")
 
 
-async def test_actions_are_counted_over_the_whole_window(live: Live, monkeypatch: pytest.MonkeyPatch):
+async def test_actions_are_counted_over_the_whole_window(live: Live, console: Console, monkeypatch: pytest.MonkeyPatch):
     """Also what a backend sets afterwards; those of another time or environment are not counted."""
-    console = Console(live)
-    (_, public), (_, secret) = live.issue(), live.issue("secret")
+    _, public = live.issue()
+    _, secret = live.issue("secret")
     made: list[str] = []
     for action in ("log_in", "sign_up", "log_in", None, "log_in"):
         given = {} if action is None else {"action": action}
@@ -317,3 +312,101 @@ async def test_actions_are_counted_over_the_whole_window(live: Live, monkeypatch
     monkeypatch.setattr(statistics, "MAX_ACTION_LOOKS", 1)
     seen = await console.seen("/actions", environment="development")
     assert (seen["is_complete"], "since" in seen) == (False, True)
+
+
+# `GET /console/api/events/{request_id}`: one event of any environment, its webhooks, and the visits beside it
+
+
+HOSTILE = '<script>alert(1)</script>"&\u2028'
+"""A tag that a page must show as text."""
+
+
+async def identified(live: Live, secret: str, signals: Any = None, **given: Any) -> str:
+    """The request id of a new identification."""
+    return (await visit(live, secret, signals, **given)).json()["request_id"]
+
+
+async def test_an_event_of_any_environment_is_shown_as_in_the_server_api(live: Live, console: Console):
+    for environment in ("production", "staging", "development"):
+        key, public = live.issue("public", environment)
+        _, secret = live.issue("secret", environment)
+        request_id = await identified(live, public, report(**DRIVEN), tag=HOSTILE)
+        seen = await console.seen(f"/events/{request_id}")
+        read = await live.client.get(f"/api/v1/events/{request_id}", headers={"x-api-key": secret})
+        assert seen["event"] == read.json()
+        assert seen["event"]["environment"] == environment
+        assert seen["event"]["tag"] == HOSTILE
+        assert seen["event"]["document"]["evidence"]["automation"]
+        assert seen["key"] == {"id": key.id, "name": "test", "last4": public[-4:]}
+        assert seen["deliveries"] == []
+
+
+@pytest.mark.slow(0.2)
+async def test_previous_and_next_events_of_the_visitor_are_within_its_environment(live: Live, console: Console):
+    """Whatever their levels; also of one millisecond, and not of another visitor or environment."""
+    _, public = live.issue()
+    _, staging = live.issue("public", "staging")
+    visits: list[str] = []
+    for count in range(6):
+        visits.append(await identified(live, public, report(**(DRIVEN if count % 2 else {}))))
+        await identified(live, public, report(5))
+        await identified(live, staging, report())
+        if count != 2:
+            live.clock.advance(seconds=60)
+    beside = [await console.seen(f"/events/{request_id}") for request_id in visits]
+    visitors = {seen["event"]["visitor_id"] for seen in beside}
+    assert len(visitors) == 1
+    assert [seen.get("previous") for seen in beside] == [None, *visits[:-1]]
+    assert [seen.get("next") for seen in beside] == [*visits[1:], None]
+
+
+async def test_the_oldest_readable_event_has_none_before_it(live: Live, key: str, console: Console):
+    old = await identified(live, key)
+    live.clock.advance(hours=1)
+    new = await identified(live, key)
+    live.clock.advance(hours=30 * 24 - 0.5)
+    assert "previous" not in await console.seen(f"/events/{new}")
+    assert_error(await console.get(f"/events/{old}"), 404, "event_not_found")
+
+
+async def test_its_webhook_attempts_are_listed_newest_first(hooks: Subscriber):
+    """Of both event types, every endpoint and every attempt; of no other event."""
+    console = Console(hooks.live)
+    await hooks.create(events=[COMPLETED, "visitor.suspect"])
+    removed, _ = await hooks.create()
+    other = await identified(hooks.live, hooks.production)
+    await at_rest()
+    hooks.receivers.respond_with(DOWN)
+    request_id = await identified(hooks.live, hooks.production, report(2, **DRIVEN))
+    await at_rest()
+    assert len((await console.seen(f"/events/{request_id}"))["deliveries"]) == 3
+    posts = [*hooks.receivers.take(), *await hooks.wait(seconds=10)]
+    assert (await hooks("DELETE", f"/webhooks/{removed}")).status_code == 204
+    deliveries = (await console.seen(f"/events/{request_id}"))["deliveries"]
+    listed = await hooks.deliveries()
+    about = {post.event["id"] for post in posts if post.event["data"]["request_id"] == request_id}
+    assert deliveries == [row for row in listed if row["event_id"] in about]
+    assert {(row["event"], row["attempt"]) for row in deliveries} == {
+        (COMPLETED, 1),
+        (COMPLETED, 2),
+        ("visitor.suspect", 1),
+        ("visitor.suspect", 2),
+    }
+    assert len(deliveries) == 6
+    assert [row["id"] for row in deliveries] == sorted((row["id"] for row in deliveries), reverse=True)
+    assert len((await console.seen(f"/events/{other}"))["deliveries"]) == 2
+
+
+async def test_an_event_without_a_document_is_shown_without_it(live: Live):
+    console, (_, public) = Console(live), live.issue(allowed_origins=(ORIGIN,))
+    request_id = await identified(live, public, report(**DRIVEN))
+    beyond = first_id(live.clock.now_ms + 2)
+    live.found.store.write_now([partial(removal.drop_documents, number=live.organization.number, beyond=beyond)])
+    event = (await console.seen(f"/events/{request_id}"))["event"]
+    assert (event["has_document"], event["document"]) == (False, None)
+    assert [fired["signal"] for fired in event["signals"]] == ["automation"]
+
+
+async def test_a_path_that_is_not_a_request_id_is_invalid(live: Live):
+    response = await Console(live).get("/events/latest")
+    assert_error(response, 422, "invalid_request_id", ("request_id", "invalid_value", "path"))

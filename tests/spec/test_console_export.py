@@ -17,8 +17,6 @@ from tests.spec.console import Console
 from tests.spec.responses import HEADLESS, act, assert_error, assert_invalid
 from tests.support.live import Live
 
-pytestmark = pytest.mark.usefixtures("engine")
-
 
 async def busy(live: Live, visits: int = 5) -> str:
     """A key of production with some visits, each some hours after the one before."""
@@ -34,8 +32,7 @@ def rows_of(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text, newline="")))
 
 
-async def test_a_file_has_the_events_of_the_list_newest_first(live: Live):
-    console = Console(live)
+async def test_a_file_has_the_events_of_the_list_newest_first(live: Live, console: Console):
     await busy(live)
     listed = (await console.seen("/events", limit=200))["rows"]
     lines = await console.get("/events/export", format="jsonl")
@@ -81,7 +78,7 @@ async def test_too_many_events_are_refused_before_the_first_byte(live: Live, mon
     console = Console(live)
     monkeypatch.setattr(export, "MAX_ROWS", 4)
     refused = await console.get("/events/export")
-    assert_error(refused, 422, "validation_error", ("from", "out_of_range", "query"))
+    assert_invalid(refused, "from", "out_of_range", "query")
     assert "events would be exported" in refused.json()["error"]["message"]
     assert len(rows_of((await console.get("/events/export", account_id="user-0")).text)) == 3, "counted by the index"
     assert len(rows_of((await console.get("/events/export", signal="headless")).text)) == 1
@@ -89,8 +86,7 @@ async def test_too_many_events_are_refused_before_the_first_byte(live: Live, mon
     assert len(rows_of((await console.get("/events/export")).text)) == 5
 
 
-async def test_what_the_list_refuses_is_refused_here(live: Live):
-    console = Console(live)
+async def test_what_the_list_refuses_is_refused_here(console: Console):
     wrong = await console.get("/events/export", level="red")
     assert_error(wrong, 422, "invalid_window", ("level", "invalid_value", "query"))
     early = await console.get("/events/export", from_="2020-01-01T00:00:00Z")

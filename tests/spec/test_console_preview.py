@@ -13,7 +13,7 @@ from svc.kernel.values.ids import first_id
 from svc.kernel.work import slices
 from tests.spec.automation import Automation
 from tests.spec.console import Console
-from tests.spec.responses import DRIVEN, HEADLESS, PROGRAM, assert_error, nothing_stored, visit
+from tests.spec.responses import DRIVEN, HEADLESS, PROGRAM, assert_error, assert_invalid, nothing_stored, visit
 from tests.support.live import Live, report, succeeded
 
 
@@ -55,9 +55,10 @@ CHANGES = [
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.slow(0.2)
-async def test_saved_weights_give_exactly_what_was_previewed(live: Live, change: dict[str, Any]):
+async def test_saved_weights_give_exactly_what_was_previewed(live: Live, console: Console, change: dict[str, Any]):
     """Preview, save, and identify the same reports again as other organizations would: the same levels."""
-    console, admin, (_, public) = Console(live), Automation(live), live.issue()
+    admin = Automation(live)
+    _, public = live.issue()
     before = await traffic(live, public)
     found = await asked(console, **change)
     assert (found["events"], found["before"]) == (6, levels(before))
@@ -98,17 +99,15 @@ async def test_saved_weights_give_exactly_what_was_previewed(live: Live, change:
     }
 
 
-async def test_a_preview_changes_nothing(live: Live):
-    console, (_, public) = Console(live), live.issue()
-    await traffic(live, public)
+async def test_a_preview_changes_nothing(live: Live, key: str, console: Console):
+    await traffic(live, key)
     await console.seen("/audit")  # notes the use of the key
     with nothing_stored(live):
         await asked(console, weights={"automation": 0})
 
 
-async def test_without_documents_the_fired_signals_are_compared_and_counted(live: Live):
-    console, (_, public) = Console(live), live.issue()
-    await traffic(live, public)
+async def test_without_documents_the_fired_signals_are_compared_and_counted(live: Live, key: str, console: Console):
+    await traffic(live, key)
     full = await asked(console, weights={"automation": 0})
     beyond = first_id(live.clock.now_ms + 2)
     live.found.store.write_now([partial(removal.drop_documents, number=live.organization.number, beyond=beyond)])
@@ -118,9 +117,9 @@ async def test_without_documents_the_fired_signals_are_compared_and_counted(live
 
 
 @pytest.mark.slow(0.2)
-async def test_a_scope_contains_the_events_that_its_weights_would_score(live: Live):
+async def test_a_scope_contains_the_events_that_its_weights_would_score(live: Live, console: Console):
     """An SDK key's own; of the organization those of all keys that have no weights of their own."""
-    console, admin = Console(live), Automation(live)
+    admin = Automation(live)
     (one, public), (_, other) = live.issue(environment="staging"), live.issue(environment="staging")
     await traffic(live, public)
     await traffic(live, other, 20)
@@ -142,10 +141,9 @@ async def test_a_scope_contains_the_events_that_its_weights_would_score(live: Li
 
 
 async def test_the_newest_events_are_compared_and_the_number_scanned_is_bounded(
-    live: Live, monkeypatch: pytest.MonkeyPatch
+    live: Live, key: str, console: Console, monkeypatch: pytest.MonkeyPatch
 ):
-    console, (_, public) = Console(live), live.issue()
-    ids = [answer["request_id"] for answer in await traffic(live, public)]
+    ids = [answer["request_id"] for answer in await traffic(live, key)]
     monkeypatch.setattr(slices, "MAX_AT_ONCE", 2)
     monkeypatch.setattr(preview, "MAX_EVENTS", 3)
     found = await asked(console, weights={"automation": 0, "headless": 0})
@@ -156,8 +154,8 @@ async def test_the_newest_events_are_compared_and_the_number_scanned_is_bounded(
     assert (await asked(console))["events"] == 4
 
 
-async def test_a_body_is_refused_like_a_save_with_every_error_named(live: Live):
-    admin, console, (key, _) = Automation(live), Console(live), live.issue()
+async def test_a_body_is_refused_like_a_save_with_every_error_named(live: Live, console: Console, admin: Automation):
+    key, _ = live.issue()
     await console.seen("/audit")  # notes the use of the key
     for body in (
         {"weights": {"charm": 3, "tor": 101}, "suspect_threshold": 0},
@@ -174,12 +172,10 @@ async def test_a_body_is_refused_like_a_save_with_every_error_named(live: Live):
         "/weights/preview", {"platform": "web", "weights": {"charm": 3, "tor": 101}, "suspect_threshold": 0}
     )
     assert len(three.json()["error"]["details"]) == 3
-    wrong = await console.post("/weights/preview", {"platform": "toaster"})
-    assert_error(wrong, 422, "validation_error", ("platform", "invalid_value", "body"))
-    missing = await console.post("/weights/preview", {})
-    assert_error(missing, 422, "validation_error", ("platform", "required", "body"))
+    assert_invalid(await console.post("/weights/preview", {"platform": "toaster"}), "platform", "invalid_value")
+    assert_invalid(await console.post("/weights/preview", {}), "platform", "required")
     revision = await console.post("/weights/preview", {"platform": "web", "revision": 0})
-    assert_error(revision, 422, "validation_error", ("revision", "unknown_field", "body"))
+    assert_invalid(revision, "revision", "unknown_field")
     stranger = Console(live, "admin", live.new_organization())
     of_key = {"platform": "web", "key_id": key.id}
     assert_error(await stranger.post("/weights/preview", of_key), 404, "not_found")
@@ -187,10 +183,9 @@ async def test_a_body_is_refused_like_a_save_with_every_error_named(live: Live):
     assert_error(await console.post("/weights/preview", of_key), 409, "sdk_key_revoked")
 
 
-async def test_one_organization_has_one_preview_at_a_time(live: Live):
+async def test_one_organization_has_one_preview_at_a_time(live: Live, key: str, console: Console):
     """Others are answered meanwhile; what runs ends, and the next is let in."""
-    console, (_, public) = Console(live), live.issue()
-    await traffic(live, public)
+    await traffic(live, key)
     stranger = Console(live, organization=live.new_organization())
     answers: list[tuple[str, int]] = []
 

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from svc.identify.records import RETENTION_MS
 from tests.spec.console import UNKNOWN, Console
 from tests.spec.console_browser import API
 from tests.spec.people import came_in
 from tests.spec.responses import act, assert_error
-from tests.support.live import Live
-
-pytestmark = pytest.mark.usefixtures("engine")
+from tests.support.live import Live, succeeded
 
 SECOND = {
     "name": "Second account",
@@ -26,18 +22,18 @@ NEVER = {"name": "Never", "condition": "score > 1000", "action": "challenge", "m
 
 async def save(live: Live, *rules: dict[str, Any], revision: int = 0) -> dict[str, Any]:
     _, admin = live.issue("management")
-    response = await live.client.put(
-        f"/api/v1/management/organizations/{live.organization.id}/rules",
-        json={"revision": revision, "rules": rules},
-        headers={"x-api-key": admin},
+    answer = succeeded(
+        await live.client.put(
+            f"/api/v1/management/organizations/{live.organization.id}/rules",
+            json={"revision": revision, "rules": rules},
+            headers={"x-api-key": admin},
+        )
     )
-    assert response.status_code == 200, response.text
     live.clock.advance(seconds=1)
-    return response.json()
+    return answer
 
 
-async def test_an_event_says_which_rule_decided_and_why_term_by_term(live: Live):
-    console = Console(live)
+async def test_an_event_says_which_rule_decided_and_why_term_by_term(live: Live, console: Console):
     saved = await save(live, SECOND, LATER, NEVER)
     public = live.issue(environment="production")[1]
     await act(live, public, "a")
@@ -67,8 +63,7 @@ async def test_an_event_says_which_rule_decided_and_why_term_by_term(live: Live)
     assert asked["rules"][2]["terms"][0]["left"]["value"] == "0"
 
 
-async def test_an_event_is_explained_by_the_rules_of_its_time(live: Live):
-    console = Console(live)
+async def test_an_event_is_explained_by_the_rules_of_its_time(live: Live, console: Console):
     public = live.issue(environment="production")[1]
     first = await act(live, public, "a")
     live.clock.advance(seconds=1)
@@ -85,8 +80,7 @@ async def test_an_event_is_explained_by_the_rules_of_its_time(live: Live):
     assert seen["revision"] == 0, "staging has rules of its own"
 
 
-async def test_revisions_are_listed_newest_first_with_who_saved_them(live: Live):
-    console = Console(live)
+async def test_revisions_are_listed_newest_first_with_who_saved_them(live: Live, console: Console):
     await save(live, SECOND)
     await save(live, SECOND, LATER, revision=1)
     page = await console.seen("/rules/history", limit=2)
@@ -101,9 +95,8 @@ async def test_revisions_are_listed_newest_first_with_who_saved_them(live: Live)
     assert [each["revision"] for each in (await console.seen("/rules/history", environment="test"))["revisions"]] == [0]
 
 
-async def test_examples_of_a_preview_are_told_apart(live: Live):
+async def test_examples_of_a_preview_are_told_apart(live: Live, console: Console):
     """Of any environment, in the order of the preview; those that are gone, or of others, are left out."""
-    console = Console(live)
     public = live.issue(environment="production")[1]
     first = await act(live, public, "a", action="log_in")
     live.clock.advance(seconds=1)
@@ -130,8 +123,7 @@ async def test_examples_of_a_preview_are_told_apart(live: Live):
     assert (await console.post("/rules/examples", {"request_ids": [first["request_id"]]})).json() == {"rows": []}
 
 
-async def test_examples_are_500_at_most_and_ids(live: Live):
-    console = Console(live)
+async def test_examples_are_500_at_most_and_ids(console: Console):
     assert (await console.post("/rules/examples", {"request_ids": [UNKNOWN] * 500})).json() == {"rows": []}
     for request_ids, fault in (
         ([UNKNOWN] * 501, ("request_ids", "too_long", "body")),
@@ -144,8 +136,7 @@ async def test_examples_are_500_at_most_and_ids(live: Live):
         )
 
 
-async def test_rules_are_checked_without_looking_at_an_event(live: Live):
-    console = Console(live)
+async def test_rules_are_checked_without_looking_at_an_event(console: Console):
     assert (await console.post("/rules/check", {"rules": [SECOND, LATER]})).status_code == 204
     wrong = await console.post("/rules/check", {"rules": [SECOND | {"condition": "score >\n= visits"}]})
     error = assert_error(wrong, 422, "validation_error", ("rules[0].condition", "invalid_condition", "body"))

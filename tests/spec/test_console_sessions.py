@@ -14,7 +14,7 @@ from svc.kernel.access.sessions import IDLE_MS, MAX_LINKS, MAX_SESSIONS, SESSION
 from svc.kernel.access.tables import CONSOLE_LINKS, SESSIONS
 from svc.kernel.tenants.queries import keys_of
 from tests.spec.console_browser import API, PROXIED, SESSION, Browser, link, links, rows, sessions, signed_in
-from tests.spec.responses import assert_error, nothing_stored
+from tests.spec.responses import assert_error, assert_invalid, nothing_stored
 from tests.spec.test_retention import swept
 from tests.support.live import Live, live_service
 
@@ -92,14 +92,13 @@ async def test_session_changes_and_sign_in_and_out_are_recorded_with_the_key(liv
     assert entered.change == {"token": "(withheld)"}
 
 
-async def test_a_link_works_once(live: Live):
+async def test_a_link_works_once(live: Live, browser: Browser):
     token = link(live)
     assert (await Browser(live).sign_in(token=token)).status_code == 200
-    late = Browser(live)
     with nothing_stored(live):
-        message = assert_error(await late.sign_in(token=token), 401, "unauthorized")
+        message = assert_error(await browser.sign_in(token=token), 401, "unauthorized")
     assert "svc console link" in message
-    assert late.cookie is None
+    assert browser.cookie is None
     assert (sessions(live), links(live)) == (1, 0)
 
 
@@ -158,8 +157,7 @@ async def test_a_key_of_another_kind_does_not_sign_in(live: Live, kind: str):
 
 @pytest.mark.parametrize("body", [{}, {"token": "x", "key": "y"}])
 async def test_signing_in_takes_one_credential(live: Live, body: dict[str, str]):
-    response = await Browser(live)("POST", SESSION, body)
-    assert_error(response, 422, "validation_error", ("", "invalid_value", "body"))
+    assert_invalid(await Browser(live)("POST", SESSION, body), "", "invalid_value")
 
 
 @pytest.mark.parametrize("https", [False, True])
@@ -198,9 +196,8 @@ async def test_a_signed_out_token_is_invalid(live: Live):
     await assert_signed_out(browser)
 
 
-async def test_signing_out_keeps_a_pasted_key(live: Live):
+async def test_signing_out_keeps_a_pasted_key(live: Live, browser: Browser):
     key, secret = live.issue("management")
-    browser = Browser(live)
     await browser.sign_in(key=secret)
     await browser("DELETE", SESSION)
     with live.found.store.read() as snapshot:
@@ -208,17 +205,15 @@ async def test_signing_out_keeps_a_pasted_key(live: Live):
     assert key.usable(live.clock.now_ms)
 
 
-async def test_a_session_ends_when_its_key_is_revoked(live: Live):
+async def test_a_session_ends_when_its_key_is_revoked(live: Live, browser: Browser):
     key, secret = live.issue("management")
-    browser = Browser(live)
     await browser.sign_in(key=secret)
     live.revoke(key)
     await assert_signed_out(browser)
 
 
-async def test_a_session_ends_when_its_key_expires(live: Live):
+async def test_a_session_ends_when_its_key_expires(live: Live, browser: Browser):
     _, secret = live.issue("management", expires_at_ms=live.clock.now_ms + 5_000)
-    browser = Browser(live)
     await browser.sign_in(key=secret)
     live.clock.now_ms += 4_999
     assert (await browser("GET", SESSION)).status_code == 200
@@ -226,12 +221,11 @@ async def test_a_session_ends_when_its_key_expires(live: Live):
     await assert_signed_out(browser)
 
 
-@pytest.mark.usefixtures("engine")
-async def test_sessions_and_links_of_keys_of_another_region_are_refused(tmp_path: Path):
+async def test_sessions_and_links_of_keys_of_another_region_are_refused(directory: Path):
     """Interface 5: a key used on another region's API is refused, also where it is a session's."""
-    async with live_service(tmp_path) as live:
+    async with live_service(directory) as live:
         browser, token = await signed_in(live), link(live)
-    async with live_service(tmp_path, region="eu") as live:
+    async with live_service(directory, region="eu") as live:
         browser.live, browser.origin = live, live.url
         await assert_signed_out(browser)
         assert_error(await Browser(live).sign_in(token=token), 401, "unauthorized")
@@ -275,20 +269,18 @@ async def test_a_session_ends_with_its_organization(live: Live):
     assert (rows(live, SESSIONS), rows(live, CONSOLE_LINKS)) == ([], [])
 
 
-async def test_signing_in_issues_a_new_token_and_ends_the_previous_session_of_the_browser(live: Live):
+async def test_signing_in_issues_a_new_token_and_ends_the_previous_session_of_the_browser(live: Live, browser: Browser):
     """Session fixation: who planted a token in a browser, or knew it before, has nothing after the sign-in."""
     victim = await signed_in(live)
     planted = victim.cookie
     await victim.sign_in(token=link(live))
     assert victim.cookie != planted
     assert sessions(live) == 1
-    attacker = Browser(live)
-    attacker.cookie = planted
-    await assert_signed_out(attacker)
+    browser.cookie = planted
+    await assert_signed_out(browser)
 
 
-async def test_a_token_not_issued_by_the_service_is_not_adopted_at_sign_in(live: Live):
-    browser = Browser(live)
+async def test_a_token_not_issued_by_the_service_is_not_adopted_at_sign_in(live: Live, browser: Browser):
     browser.cookie = planted = "svc_cs_" + "a" * 43 + "_" + live.organization.id.removeprefix("org_")
     await browser.sign_in(token=link(live))
     assert browser.cookie != planted
@@ -312,8 +304,7 @@ async def test_a_forged_token_is_refused(live: Live):
         await assert_signed_out(browser)
 
 
-async def test_a_link_is_not_a_session_and_a_session_is_not_a_link(live: Live):
-    browser = Browser(live)
+async def test_a_link_is_not_a_session_and_a_session_is_not_a_link(live: Live, browser: Browser):
     browser.cookie = link(live)
     await assert_signed_out(browser)
     real = await signed_in(live)
@@ -321,9 +312,10 @@ async def test_a_link_is_not_a_session_and_a_session_is_not_a_link(live: Live):
     assert_error(await Browser(live).sign_in(token=real.cookie), 401, "unauthorized")
 
 
-@pytest.mark.parametrize(
-    ("without", "changed"),
-    [
+async def test_no_other_site_can_change_anything_with_a_session(live: Live):
+    """CSRF: each header missing, and each wrong."""
+    browser, token = await signed_in(live, https=True), link(live)
+    for without, changed in (
         (("sec-fetch-site",), {}),
         (("origin",), {}),
         ((), {"sec_fetch_site": "same-site"}),
@@ -335,41 +327,31 @@ async def test_a_link_is_not_a_session_and_a_session_is_not_a_link(live: Live):
         ((), {"origin": "https://svc.example:8443"}),
         ((), {"origin": "https://svc.example.other.example"}),
         ((), {"host": "other.example"}),
-    ],
-)
-async def test_no_other_site_can_change_anything_with_a_session(
-    live: Live, without: tuple[str, ...], changed: dict[str, str]
-):
-    """CSRF: each header missing, and each wrong."""
-    browser, token = await signed_in(live, https=True), link(live)
-    with nothing_stored(live):
-        for method, path, body in (
-            ("POST", own(live, "/sdk-keys"), {"name": "x", "environment": "staging"}),
-            ("PUT", own(live, "/risk-weights/web"), {}),
-            ("PATCH", own(live, "/webhooks/whk_" + "0" * 20), {"paused": True}),
-            ("DELETE", SESSION, None),
-            ("POST", SESSION, {"token": token}),
-        ):
-            response = await browser(method, path, body, without=without, **changed)
-            assert_error(response, 403, "cross_origin_request")
-    assert (await browser("GET", SESSION)).status_code == 200
+    ):
+        with nothing_stored(live):
+            for method, path, body in (
+                ("POST", own(live, "/sdk-keys"), {"name": "x", "environment": "staging"}),
+                ("PUT", own(live, "/risk-weights/web"), {}),
+                ("PATCH", own(live, "/webhooks/whk_" + "0" * 20), {"paused": True}),
+                ("DELETE", SESSION, None),
+                ("POST", SESSION, {"token": token}),
+            ):
+                assert_error(await browser(method, path, body, without=without, **changed), 403, "cross_origin_request")
+        assert (await browser("GET", SESSION)).status_code == 200
 
 
-@pytest.mark.parametrize(
-    ("changed", "status"),
-    [
+async def test_no_other_site_can_read_with_a_session(live: Live):
+    browser = await signed_in(live, https=True)
+    for changed, status in (
         ({"sec_fetch_site": "same-origin"}, 200),
         ({"sec_fetch_site": "none"}, 200),
         ({"sec_fetch_site": "same-site"}, 403),
         ({"sec_fetch_site": "cross-site"}, 403),
         ({"origin": "https://other.example"}, 403),
         ({"origin": "https://svc.example"}, 200),
-    ],
-)
-async def test_no_other_site_can_read_with_a_session(live: Live, changed: dict[str, str], status: int):
-    browser = await signed_in(live, https=True)
-    assert (await browser("GET", SESSION, **changed)).status_code == status
-    assert (await browser("GET", OWN_KEY, without=("sec-fetch-site",))).status_code == 200
+    ):
+        assert (await browser("GET", SESSION, **changed)).status_code == status
+        assert (await browser("GET", OWN_KEY, without=("sec-fetch-site",))).status_code == 200
 
 
 async def test_no_page_of_another_origin_gets_cors_permission(live: Live):
@@ -399,16 +381,13 @@ async def test_sign_in_over_plain_http_works_only_on_the_local_machine(live: Liv
     assert browser.cookie is None
 
 
-@pytest.mark.usefixtures("engine")
-async def test_only_a_trusted_proxy_can_report_that_a_browser_used_https(tmp_path: Path):
-    async with live_service(tmp_path, trusted_proxies=("203.0.113.1/32",)) as live:
-        response = await Browser(live, https=True).sign_in(token=link(live))
-        assert_error(response, 403, "secure_connection_required")
+@pytest.mark.served(trusted_proxies=("203.0.113.1/32",))
+async def test_only_a_trusted_proxy_can_report_that_a_browser_used_https(live: Live):
+    assert_error(await Browser(live, https=True).sign_in(token=link(live)), 403, "secure_connection_required")
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]", "LOCALHOST"])
-async def test_on_the_local_machine_its_host_names_are_accepted(live: Live, host: str):
-    browser = Browser(live)
+async def test_on_the_local_machine_its_host_names_are_accepted(live: Live, browser: Browser, host: str):
     browser.origin = f"http://{host.lower()}:{live.port}"
     browser.way = {"host": f"{host}:{live.port}"}
     assert (await browser.sign_in(token=link(live))).status_code == 200
@@ -444,9 +423,8 @@ async def test_a_duplicate_cookie_counts_as_none(live: Live):
     assert (await browser("GET", SESSION, cookie=f"a=b; {cookie}; c=d")).status_code == 200
 
 
-async def test_a_management_key_is_accepted_by_the_console_but_not_from_a_page(live: Live):
-    _, secret = live.issue("management")
-    key = {"x-api-key": secret}
+async def test_a_management_key_is_accepted_by_the_console_but_not_from_a_page(live: Live, management: str):
+    key = {"x-api-key": management}
     assert (await live.client.get(OWN_KEY, headers=key)).status_code == 200
     assert_error(await live.client.get(OWN_KEY, headers=key | {"origin": live.url}), 401, "unauthorized")
     assert_error(await live.client.get(SESSION, headers=key), 401, "unauthorized")
@@ -487,16 +465,15 @@ async def test_sign_in_attempts_from_one_address_are_limited(live: Live):
 
 
 @pytest.mark.slow
-async def test_sessions_of_an_organization_are_limited_and_the_least_recently_used_ends(live: Live):
-    _, secret = live.issue("management")
+async def test_sessions_of_an_organization_are_limited_and_the_least_recently_used_ends(live: Live, management: str):
     first, second = Browser(live), Browser(live)
     for browser in (first, second):
-        await browser.sign_in(key=secret)
+        await browser.sign_in(key=management)
         live.clock.now_ms += 60_000
     await first("GET", SESSION)
     for _ in range(MAX_SESSIONS - 1):
         live.clock.now_ms += 1_000
-        assert (await Browser(live).sign_in(key=secret)).status_code == 200
+        assert (await Browser(live).sign_in(key=management)).status_code == 200
     assert sessions(live) == MAX_SESSIONS
     await assert_signed_out(second)
     assert (await first("GET", SESSION)).status_code == 200

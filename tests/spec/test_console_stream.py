@@ -99,9 +99,7 @@ async def closed(live: Live) -> None:
 
 
 @pytest.mark.slow(0.3)
-async def test_an_identification_is_shown_at_once_as_in_the_list(live: Live):
-    _, public = live.issue(environment="production")
-    _, secret = live.issue("secret", "production")
+async def test_an_identification_is_shown_at_once_as_in_the_list(live: Live, secret: str, public: str):
     async with watching(live, await signed_in(live)) as watched:
         head = watched.head.lower()
         for line in (b"content-type: text/event-stream", b"cache-control: no-store", b"x-accel-buffering: no"):
@@ -131,35 +129,32 @@ async def test_a_viewer_sees_the_environment_and_the_events_it_asked_for(live: L
             assert [found for _, found, _ in await production.events(1)] == [plain["request_id"]]
 
 
-async def test_events_of_another_organization_are_not_visible(live: Live):
+async def test_events_of_another_organization_are_not_visible(live: Live, public: str):
     theirs = live.new_organization()
     _, other = live.issue(environment="production", organization=theirs.number)
-    _, own = live.issue(environment="production")
     async with watching(live, await signed_in(live)) as watched:
         await visit(live, other)
-        answer = (await visit(live, own)).json()
+        answer = (await visit(live, public)).json()
         with trio.fail_after(30):
             assert [found for _, found, _ in await watched.events(1)] == [answer["request_id"]]
 
 
-async def test_a_returning_viewer_gets_missed_events_once_and_in_order(live: Live):
-    _, key = live.issue(environment="production")
+async def test_a_returning_viewer_gets_missed_events_once_and_in_order(live: Live, public: str):
     browser, ids = await signed_in(live), list[str]()
     for device in (1, 2, 3, 4):
         live.clock.now_ms += 10
-        ids.append((await visit(live, key, report(device))).json()["request_id"])
+        ids.append((await visit(live, public, report(device))).json()["request_id"])
     async with watching(live, browser, last_event_id=ids[1]) as watched:
-        ids.append((await visit(live, key, report(5))).json()["request_id"])
+        ids.append((await visit(live, public, report(5))).json()["request_id"])
         with trio.fail_after(30):
             assert [found for _, found, _ in await watched.events(3)] == ids[2:]
 
 
 @pytest.mark.slow
 async def test_of_missed_events_the_newest_are_sent_and_the_rest_is_counted(
-    live: Live, monkeypatch: pytest.MonkeyPatch
+    live: Live, key: str, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(slices, "MAX_AT_ONCE", 40)  # so that others have their turn in between
-    _, key = live.issue(environment="development")
     first = (await visit(live, key)).json()["request_id"]
     for _ in range(MAX_RESUMED + 3):
         await visit(live, key)
@@ -254,24 +249,21 @@ async def test_a_viewer_that_disconnects_is_removed_and_its_request_counted_and_
     assert {one.status for one in statistics.requests if one.operation_id == "streamEvents"} == {"200"}
 
 
-@pytest.mark.usefixtures("engine")
+@pytest.mark.served(metrics=True)
 @pytest.mark.slow
-async def test_open_streams_and_sent_events_are_counted(tmp_path: Path):
-    async with live_service(tmp_path, metrics=True) as live:
-        _, key = live.issue(environment="production")
-        async with watching(live, await signed_in(live)) as watched:
-            await visit(live, key)
-            await watched.events(1)
-            found = await scrape(live)
-            assert (found("svc_streams_open"), found("svc_http_requests_in_flight")) == (1, 1)
-            assert (found("svc_stream_events_sent_total"), found("svc_stream_events_missed_total")) == (1, 0)
-        await closed(live)
-        assert (await scrape(live))("svc_streams_open") == 0
+async def test_open_streams_and_sent_events_are_counted(live: Live, public: str):
+    async with watching(live, await signed_in(live)) as watched:
+        await visit(live, public)
+        await watched.events(1)
+        found = await scrape(live)
+        assert (found("svc_streams_open"), found("svc_http_requests_in_flight")) == (1, 1)
+        assert (found("svc_stream_events_sent_total"), found("svc_stream_events_missed_total")) == (1, 0)
+    await closed(live)
+    assert (await scrape(live))("svc_streams_open") == 0
 
 
-@pytest.mark.usefixtures("engine")
-async def test_the_drain_ends_streams_at_once(tmp_path: Path):
-    async with live_service(tmp_path, drain_limit_s=600) as live:
+async def test_the_drain_ends_streams_at_once(directory: Path):
+    async with live_service(directory, drain_limit_s=600) as live:
         browser = await signed_in(live)
         stream = await trio.open_tcp_stream("127.0.0.1", live.port)
         watched = Watching(stream)
@@ -284,12 +276,11 @@ async def test_the_drain_ends_streams_at_once(tmp_path: Path):
     await stream.aclose()
 
 
-async def test_a_viewer_with_a_full_buffer_misses_events_and_does_not_slow_others_down(live: Live):
+async def test_a_viewer_with_a_full_buffer_misses_events_and_does_not_slow_others_down(live: Live, public: str):
     hub: LiveHub = live.service.live
-    _, key = live.issue(environment="production")
     slow = hub.watch(live.organization.number, "production", EVERYTHING, b"")
     assert slow is not None
-    event = (await visit(live, key)).json()["request_id"]
+    event = (await visit(live, public)).json()["request_id"]
     (_, stored), *_ = live.events()
     for _ in range(EVENTS_HELD + 4):
         hub.publish(live.organization.number, UUID(event), stored)

@@ -18,14 +18,7 @@ from tests.spec.console import NOBODY, UNKNOWN, Console
 from tests.spec.responses import HEADLESS, TOO_LITTLE, act, assert_error, assert_invalid
 from tests.support.live import Live
 
-pytestmark = pytest.mark.usefixtures("engine")
-
 ELSEWHERE = {"x-forwarded-for": "95.194.3.4"}
-
-
-@pytest.fixture
-def public(live: Live) -> str:
-    return live.issue(environment="production")[1]
 
 
 async def came(live: Live, public: str, account: str | None = None, device: int = 1, **given: Any) -> dict[str, Any]:
@@ -113,10 +106,9 @@ async def test_a_sorted_list_has_those_at_a_level(live: Live, public: str, monke
 
 
 @pytest.mark.slow(0.2)
-async def test_a_sorted_list_ends_after_its_first_ones(live: Live, public: str):
+async def test_a_sorted_list_ends_after_its_first_ones(live: Live, console: Console, public: str):
     """It says how many there are, and has no cursor; nor does one of another order lead on."""
     await shop(live, public)
-    console = Console(live)
     whole = await console.seen("/seen-accounts", sort="events")
     first = await console.seen("/seen-accounts", sort="events", limit=1)
     assert first == {"accounts": whole["accounts"][:1], "looked_at": whole["looked_at"]}
@@ -167,9 +159,8 @@ async def test_filters_of_the_server_api_hold_here_and_pages_follow_one_another(
     assert (await console.seen("/seen-accounts", environment="staging"))["accounts"] == []
 
 
-async def test_visitors_from_a_network_are_listed(live: Live, public: str):
+async def test_visitors_from_a_network_are_listed(live: Live, console: Console, public: str):
     await shop(live, public)
-    console = Console(live)
     family = await console.seen("/seen-accounts", network="95.194.1.1/16")
     assert [row["account_id"] for row in family["accounts"]] == ["family"]
     assert family["accounts"][0]["last_event"]["ip_address"] == "95.194.3.4", "its last event from there"
@@ -179,9 +170,9 @@ async def test_visitors_from_a_network_are_listed(live: Live, public: str):
     assert ids == ["acc-3", "family", "acc-2", "acc-1"]
 
 
-@pytest.mark.parametrize(
-    ("path", "query", "field", "issue"),
-    [
+@pytest.mark.slow(0.2)
+async def test_what_cannot_be_asked_is_invalid(console: Console):
+    for path, query, field, issue in (
         ("/seen-visitors", {"sort": "visitors"}, "sort", "invalid_value"),
         ("/seen-accounts", {"sort": "accounts"}, "sort", "invalid_value"),
         ("/seen-accounts", {"sort": "size"}, "sort", "invalid_value"),
@@ -194,11 +185,8 @@ async def test_visitors_from_a_network_are_listed(live: Live, public: str):
         ("/links", {"visitor": NOBODY, "account": "a"}, "visitor", "invalid_value"),
         ("/links", {"visitor": "x"}, "visitor", "invalid_value"),
         ("/search", {}, "q", "required"),
-    ],
-)
-@pytest.mark.slow(0.2)
-async def test_what_cannot_be_asked_is_invalid(live: Live, path: str, query: dict[str, Any], field: str, issue: str):
-    assert_invalid(await Console(live).get(path, **query), field, issue, "query")
+    ):
+        assert_invalid(await console.get(path, **query), field, issue, "query")
 
 
 # One account
@@ -223,9 +211,8 @@ async def test_an_account_is_read_with_its_events_and_what_changed(live: Live, p
 # Links
 
 
-async def test_links_are_followed_from_accounts_to_visitors_and_back(live: Live, public: str):
+async def test_links_are_followed_from_accounts_to_visitors_and_back(live: Live, console: Console, public: str):
     farm, family, _ = await shop(live, public)
-    console = Console(live)
     seen = await console.seen("/links", visitor=farm)
     steps = {(node["kind"], node["id"]): node["steps"] for node in seen["nodes"]}
     assert steps[("visitor", farm)] == 0
@@ -246,7 +233,7 @@ async def test_links_are_followed_from_accounts_to_visitors_and_back(live: Live,
 
 @pytest.mark.slow(0.3)
 async def test_a_ring_is_whole_from_whichever_of_it_one_begins(
-    live: Live, public: str, monkeypatch: pytest.MonkeyPatch
+    live: Live, console: Console, public: str, monkeypatch: pytest.MonkeyPatch
 ):
     """Twelve accounts on three devices, which share one account from device to device."""
     devices: list[str] = []
@@ -254,7 +241,6 @@ async def test_a_ring_is_whole_from_whichever_of_it_one_begins(
         for account in range(4 * device, 4 * device + 5):
             seen = await came(live, public, f"ring-{account % 12}", 10 + device)
         devices.append(seen["visitor_id"])
-    console = Console(live)
     ring = {("account", f"ring-{number}") for number in range(12)} | {("visitor", device) for device in devices}
     for query in ({"visitor": devices[0]}, {"account": "ring-0"}, {"account": "ring-6"}):
         found = await console.seen("/links", **query)
@@ -291,10 +277,9 @@ async def test_a_search_gives_as_many_accounts_as_it_says(live: Live, public: st
 
 
 @pytest.mark.slow(0.2)
-async def test_a_search_finds_what_a_text_may_mean(live: Live, public: str):
+async def test_a_search_finds_what_a_text_may_mean(live: Live, console: Console, public: str):
     farm, family, _ = await shop(live, public)
     last = await came(live, public, "acc-9", 5, tag="order 7")
-    console = Console(live)
     assert (await console.seen("/search", q=last["request_id"]))["event"]["request_id"] == last["request_id"]
     assert (await console.seen("/search", q=farm[:8] + "…"))["visitors"] == [farm], "as tables show it"
     assert (await console.seen("/search", q=family))["visitors"] == [family]

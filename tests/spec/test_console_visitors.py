@@ -63,12 +63,11 @@ async def test_visitors_are_listed_newest_first(live: Live, limit: int):
 @pytest.mark.parametrize(("limit", "at_once", "a_page"), [(1, 4, 1000), (2, 1, 2), (3, 4, 4), (200, 4, 1000)])
 @pytest.mark.slow(0.2)
 async def test_visitors_of_an_environment_are_those_with_events_in_it(
-    live: Live, monkeypatch: pytest.MonkeyPatch, limit: int, at_once: int, a_page: int
+    live: Live, console: Console, monkeypatch: pytest.MonkeyPatch, limit: int, at_once: int, a_page: int
 ):
     """Also where one page looks at few visitors; and one that came to two environments is in both."""
     monkeypatch.setattr(slices, "MAX_AT_ONCE", at_once)
     monkeypatch.setattr(endpoints, "MAX_VISITORS", a_page)
-    console = Console(live)
     production, staging = live.issue("public", "production")[1], live.issue("public", "staging")[1]
     ids = [await came(live, staging if device % 3 else production, device) for device in range(1, 10)]
     assert await came(live, production, 4) == ids[3]
@@ -84,13 +83,13 @@ async def test_visitors_of_an_environment_are_those_with_events_in_it(
 @pytest.mark.slow
 @pytest.mark.parametrize("at_once", [visitor_views.KEYS_OF_A_LOOK, 7])
 async def test_each_list_and_the_page_count_every_event_of_a_visitor(
-    live: Live, monkeypatch: pytest.MonkeyPatch, at_once: int
+    live: Live, console: Console, monkeypatch: pytest.MonkeyPatch, at_once: int
 ):
     """Also forty within 47 seconds, of which the record of the visitor counts one; in the index's tail, in its
     segments, in several environments. What is older than 30 days is not counted.
     """
     monkeypatch.setattr(visitor_views, "KEYS_OF_A_LOOK", at_once)
-    console, public = Console(live), live.issue("public", "production")[1]
+    public = live.issue("public", "production")[1]
     staging = live.issue("public", "staging")[1]
     await came(live, public, 2)
     visitor_id = ""
@@ -127,11 +126,11 @@ def index_everything(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("limit", [1, 3, 200])
 @pytest.mark.every_case
-async def test_visitors_seen_with_a_tag_or_at_an_address_are_found(live: Live, limit: int):
+async def test_visitors_seen_with_a_tag_or_at_an_address_are_found(live: Live, console: Console, limit: int):
     """In one environment. A row says the same of a visitor as without a filter, and how many events have what was asked
     for.
     """
-    console, (_, public) = Console(live), live.issue(environment="production")
+    _, public = live.issue(environment="production")
     _, staging = live.issue(environment="staging")
     shared = [await came(live, public, device, tag="ada") for device in range(1, 8)]
     await came(live, public, 1, tag="ada", headers=ELSEWHERE)
@@ -157,8 +156,8 @@ async def test_visitors_seen_with_a_tag_or_at_an_address_are_found(live: Live, l
             }
 
 
-async def test_a_cursor_belongs_to_its_list_filter_environment_and_organization(live: Live):
-    console, (_, public) = Console(live), live.issue(environment="production")
+async def test_a_cursor_belongs_to_its_list_filter_environment_and_organization(live: Live, console: Console):
+    _, public = live.issue(environment="production")
     for device in (1, 2, 3):
         await came(live, public, device, tag="ada")
     plain = (await console.seen("/visitors", limit=1))["next_cursor"]
@@ -189,8 +188,7 @@ async def test_an_invalid_filter_is_refused(live: Live, query: dict[str, str], f
     assert_invalid(await Console(live).get("/visitors", **query), field, issue, "query")
 
 
-async def test_a_visitor_is_shown_with_its_tags_addresses_and_changes(live: Live):
-    console, (_, public) = Console(live), live.issue(environment="production")
+async def test_a_visitor_is_shown_with_its_tags_addresses_and_changes(live: Live, public: str, console: Console):
     _, staging = live.issue(environment="staging")
     visitor_id = await came(live, public, tag="ada")
     await came(live, public, tag="bob", headers=ELSEWHERE)
@@ -226,8 +224,7 @@ def at(minutes: int) -> str:
 
 
 @pytest.mark.slow
-async def test_events_after_the_newest_fifty_are_listed_with_its_cursor(live: Live):
-    console, (_, public) = Console(live), live.issue(environment="production")
+async def test_events_after_the_newest_fifty_are_listed_with_its_cursor(live: Live, public: str, console: Console):
     ids = [await came(live, public) for _ in range(53)]
     assert len(set(ids)) == 1
     seen = await console.seen(f"/visitors/{ids[0]}")
@@ -237,8 +234,7 @@ async def test_events_after_the_newest_fifty_are_listed_with_its_cursor(live: Li
     assert (len(seen["events"]), seen["addresses"][0]["events"]) == (50, 53)
 
 
-async def test_an_unidentifiable_visitor_is_shown_from_its_event(live: Live):
-    _, public = live.issue(environment="production")
+async def test_an_unidentifiable_visitor_is_shown_from_its_event(live: Live, public: str):
     visitor_id = await came(live, public, signals=TOO_LITTLE)
     seen = await Console(live).seen(f"/visitors/{visitor_id}")
     assert (seen["identifiable"], seen["event_count"], seen["first_seen"], seen["last_seen"]) == (
@@ -250,8 +246,7 @@ async def test_an_unidentifiable_visitor_is_shown_from_its_event(live: Live):
     assert len(seen["events"]) == 1
 
 
-async def test_an_unknown_an_erased_and_a_foreign_visitor_are_not_found(live: Live):
-    console, (_, public) = Console(live), live.issue(environment="production")
+async def test_an_unknown_an_erased_and_a_foreign_visitor_are_not_found(live: Live, public: str, console: Console):
     stranger = Console(live, "admin", live.new_organization())
     visitor_id = await came(live, public, tag="ada")
     for who, asked in ((stranger, visitor_id), (console, NOBODY), (console, "me"), (console, "%00" * 20)):
@@ -264,8 +259,7 @@ async def test_an_unknown_an_erased_and_a_foreign_visitor_are_not_found(live: Li
     assert await console.seen("/visitors", tag="ada") == {"visitors": []}
 
 
-async def test_without_documents_the_timeline_shows_no_changes(live: Live):
-    _, public = live.issue(environment="production")
+async def test_without_documents_the_timeline_shows_no_changes(live: Live, public: str):
     visitor_id = await came(live, public)
     await came(live, public)
     beyond = first_id(live.clock.now_ms + 2)

@@ -32,8 +32,6 @@ from tests.support.effort import effort
 from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report
 from tests.support.receivers import Receivers
 
-pytestmark = pytest.mark.usefixtures("engine")
-
 CHECKS = (
     "not_a_server_error",
     "status_code_conformance",
@@ -82,12 +80,12 @@ phases.coverage.enabled = false
 
 @pytest.mark.slow(15)
 @pytest.mark.any_store  # each route responds on both: tests/spec/test_on_postgresql.py
-async def test_no_generated_request_finds_an_error_or_an_undocumented_response(tmp_path: Path, crash_seed: int):
+async def test_no_generated_request_finds_an_error_or_an_undocumented_response(directory: Path, crash_seed: int):
     names = Names()
     names.known[SHOP] = (PUBLIC_ADDRESS,)
-    async with live_service(tmp_path / "data", transport=Receivers(), resolver=names) as live:
+    async with live_service(directory / "data", transport=Receivers(), resolver=names) as live:
         others = [name for name in OPERATIONS if (crc32(name.encode()) + crash_seed) % ONE_IN]
-        await generated_requests_find_nothing(live, tmp_path, others)
+        await generated_requests_find_nothing(live, directory, others)
 
 
 async def generated_requests_find_nothing(live: Live, tmp_path: Path, others: list[str]) -> None:

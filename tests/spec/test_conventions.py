@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import AsyncGenerator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,17 +24,16 @@ from tests.spec.responses import (
     post,
     visit,
 )
-from tests.support.live import ORIGIN, Live, live_service, report
+from tests.support.live import ORIGIN, Live, report
 
 pytestmark = pytest.mark.any_store
 
 
-async def test_request_ids_are_uuids_of_version_7_and_sort_by_time(live: Live):
+async def test_request_ids_are_uuids_of_version_7_and_sort_by_time(live: Live, key: str):
     """Interface 2, decisions 1.1."""
-    _, secret = live.issue()
     ids: list[str] = []
     for device in range(3):
-        ids.append((await visit(live, secret, report(device))).json()["request_id"])
+        ids.append((await visit(live, key, report(device))).json()["request_id"])
         live.clock.advance(seconds=0.001)
     for request_id in ids:
         assert_request_id(request_id)
@@ -53,13 +50,12 @@ async def test_ids_of_organizations_and_keys_have_a_prefix_and_those_of_visitors
     assert VISITOR_ID.fullmatch(answer["visitor_id"])
 
 
-async def test_every_response_has_its_own_request_id(live: Live):
+async def test_every_response_has_its_own_request_id(live: Live, key: str):
     """Interface 2, decisions 1.3: answers, errors, preflights, health, and what the edge itself refuses."""
-    _, secret = live.issue()
     ask = live.client.request
     answers = [
-        await visit(live, secret),
-        await visit(live, secret, sdk=5),
+        await visit(live, key),
+        await visit(live, key, sdk=5),
         await visit(live, "svc_pk_nonsense"),
         await ask("GET", "/nowhere"),
         await ask("GET", IDENTIFY),
@@ -76,42 +72,43 @@ async def test_every_response_has_its_own_request_id(live: Live):
     assert len(set(ids)) == len(ids)
 
 
-async def test_the_request_id_of_identify_is_also_its_header(live: Live):
+async def test_the_request_id_of_identify_is_also_its_header(live: Live, key: str):
     """Decisions 1.3, duplicates included: their `request_id` is that of the first."""
-    _, secret = live.issue()
     for _ in range(2):
-        response = await visit(live, secret, headers={"idempotency-key": "a"})
+        response = await visit(live, key, headers={"idempotency-key": "a"})
         assert response.headers["x-request-id"] == response.json()["request_id"]
         assert response.headers.get_list("x-request-id") == [response.json()["request_id"]]
 
 
-@pytest.mark.parametrize(
-    "content_type",
-    ["application/json", "application/json; charset=utf-8", "Application/JSON;charset=UTF-8", "application/json ;a=b"],
-)
-async def test_json_is_accepted_with_any_parameter_of_its_media_type(live: Live, content_type: str):
+async def test_json_is_accepted_with_any_parameter_of_its_media_type(live: Live, key: str):
     """Decisions 1.4."""
-    _, secret = live.issue()
-    assert (await post(live, secret, body_of(), content_type=content_type)).status_code == 200
+    for content_type in (
+        "application/json",
+        "application/json; charset=utf-8",
+        "Application/JSON;charset=UTF-8",
+        "application/json ;a=b",
+    ):
+        assert (await post(live, key, body_of(), content_type=content_type)).status_code == 200
 
 
-@pytest.mark.parametrize(
-    "content_type",
-    ["text/plain", "application/json+patch", "application/x-json", "application/x-www-form-urlencoded", "json", "*/*"],
-)
-async def test_another_media_type_is_refused(live: Live, content_type: str):
+async def test_another_media_type_is_refused(live: Live, key: str):
     """Decisions 1.4: `415`, whether the body would be readable or not."""
-    _, secret = live.issue()
     with nothing_stored(live):
-        for content in (body_of(), b"nonsense", b""):
-            response = await post(live, secret, content, content_type=content_type)
-            assert_error(response, 415, "unsupported_media_type")
+        for content_type in (
+            "text/plain",
+            "application/json+patch",
+            "application/x-json",
+            "application/x-www-form-urlencoded",
+            "json",
+            "*/*",
+        ):
+            for content in (body_of(), b"nonsense", b""):
+                assert_error(await post(live, key, content, content_type=content_type), 415, "unsupported_media_type")
 
 
-async def test_a_missing_media_type_is_refused_and_an_empty_body_is_only_invalid_json(live: Live):
+async def test_a_missing_media_type_is_refused_and_an_empty_body_is_only_invalid_json(live: Live, key: str):
     """Decisions 1.4: "an absent one on an empty body is fine"."""
-    _, secret = live.issue()
-    head = f"POST {IDENTIFY} HTTP/1.1\r\nhost: x\r\nconnection: close\r\norigin: {ORIGIN}\r\nx-api-key: {secret}\r\n"
+    head = f"POST {IDENTIFY} HTTP/1.1\r\nhost: x\r\nconnection: close\r\norigin: {ORIGIN}\r\nx-api-key: {key}\r\n"
     body = body_of()
     with nothing_stored(live):
         response = await live.raw(head.encode() + b"content-length: %d\r\n\r\n" % len(body) + body)
@@ -128,154 +125,46 @@ async def test_a_missing_media_type_is_refused_and_an_empty_body_is_only_invalid
         ("application/json; charset=utf-8", "text/plain"),
     ],
 )
-async def test_two_media_types_are_refused(live: Live, types: tuple[str, str]):
+async def test_two_media_types_are_refused(live: Live, key: str, types: tuple[str, str]):
     """Decisions 1.4: a body that claims to be two things is not JSON only."""
-    _, secret = live.issue()
     body = body_of()
-    lines = [f"POST {IDENTIFY} HTTP/1.1", "host: x", "connection: close", f"origin: {ORIGIN}", f"x-api-key: {secret}"]
+    lines = [f"POST {IDENTIFY} HTTP/1.1", "host: x", "connection: close", f"origin: {ORIGIN}", f"x-api-key: {key}"]
     lines += [f"content-type: {name}" for name in types] + [f"content-length: {len(body)}", "", ""]
     with nothing_stored(live):
-        response = await live.raw("\r\n".join(lines).encode() + body)
-        assert_error(response, 415, "unsupported_media_type")
+        assert_error(await live.raw("\r\n".join(lines).encode() + body), 415, "unsupported_media_type")
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b" ",
-        b"{",
-        b"nonsense",
-        b"\xff\xfe{}",
-        b"\xef\xbb\xbf" + body_of(),
-        body_of() + b"x",
-        body_of() + body_of(),
-        b"{'sdk': {}, 'signals': {}}",
-        b'{"sdk": {}, "signals": {},}',
-        b'{"sdk": {}, "signals": {"a": NaN}}',
-        b'{"sdk": {}, "signals": {"a": Infinity}}',
-        b'{"sdk": {}, "signals": {"a": -Infinity}}',
-        b'{"sdk": {}, "signals": {"a": 01}}',
-        b'{"sdk": {}, "signals": {"a": "\xff"}}',
-        b'{"sdk": {}, "signals": {"\xc0\x80": 1}}',
-        b'{"sdk": {}, "signals": {"a": "\xed\xa0\x80"}}',
-        b'{"sdk": {}, "signals": {"a": "\n"}}',
-        b'{"sdk": {"version": "\xff"}, "signals": {}}',
-        b'{"sdk": {}, "signals": {}, "tag": "\xff"}',
-        b'{"sdk": {}, "signals": {}} // comment',
-        b'{"sdk": 5, "signals": {}',
-        b'{"sdk": {}, "signals": {"a" 1}}',
-    ],
-)
-async def test_lenient_json_is_malformed(live: Live, content: bytes):
-    """Decisions 1.4: `422 validation_error`, never `400` and never `500`."""
-    _, secret = live.issue()
+INVALID: list[tuple[bytes, str, str]] = [
+    (body_of() + b"x", "", "malformed_json"),
+    (b'{"sdk": {}, "signals": {"a": NaN}}', "", "malformed_json"),
+    (b'{"sdk": {}, "sdk": {}, "signals": {}}', "sdk", "invalid_value"),
+    (b'{"sdk": {}, "signals": {"a": %b1%b}}' % (b"[" * 31, b"]" * 31), "", "too_deep"),
+    (b'{"sdk": {}, "signals": {"a": [%b]}}' % b",".join([b"1"] * 20_000), "", "out_of_range"),
+    (b'{"sdk": {}}', "signals", "required"),
+    (b'{"sdk": {"name": "a"}, "signals": {}}', "sdk.name", "unknown_field"),
+    (b'{"sdk": {}, "signals": []}', "signals", "wrong_type"),
+]
+
+
+async def test_an_invalid_body_names_the_field_and_the_reason(live: Live, key: str):
+    """Interface 2, 2.1; decisions 1.4, 1.5: `422`, never `400` or `500`. Each error: tests/http/test_body.py."""
     with nothing_stored(live):
-        assert_invalid(await post(live, secret, content), "", "malformed_json")
+        for content, field, issue in INVALID:
+            assert_invalid(await post(live, key, content), field, issue)
 
 
-@pytest.mark.parametrize(
-    ("content", "field"),
-    [
-        (b'{"sdk": {}, "sdk": {}, "signals": {}}', "sdk"),
-        (b'{"sdk": {}, "signals": {}, "signals": {"a": 1}}', "signals"),
-        (b'{"sdk": {}, "signals": {}, "tag": "a", "t\\u0061g": "b"}', "tag"),
-    ],
-)
-async def test_a_duplicate_name_at_the_top_level_is_refused(live: Live, content: bytes, field: str):
-    """Decisions 1.4, spelled with escapes too."""
-    _, secret = live.issue()
-    with nothing_stored(live):
-        assert_invalid(await post(live, secret, content), field, "invalid_value")
-
-
-async def test_names_of_the_top_level_may_be_repeated_below(live: Live):
-    """Decisions 1.4: "no duplicate keys at the top level" only."""
-    _, secret = live.issue()
-    content = b'{"sdk": {}, "signals": {"sdk": 1, "tag": {"tag": 2}, "sdk": "signals", "s\\u0064k": ":"}, "tag": "tag"}'
-    assert (await post(live, secret, content)).status_code == 200
-
-
-def nested(levels: int) -> bytes:
-    """A body that is nested so deep, itself counted."""
-    inner = levels - 2
-    return b'{"sdk": {}, "signals": {"a": %b1%b}}' % (b"[" * inner, b"]" * inner)
-
-
-async def test_nesting_ends_at_32_levels(live: Live):
-    """Decisions 1.4."""
-    _, secret = live.issue()
-    assert (await post(live, secret, nested(32))).status_code == 200
-    with nothing_stored(live):
-        for levels in (33, 34, 2_000, 400_000):
-            assert_invalid(await post(live, secret, nested(levels)), "", "too_deep")
-        objects = b'{"sdk": {}, "signals": ' + b'{"a":' * 5_000 + b"1" + b"}" * 5_000 + b"}"
-        assert_invalid(await post(live, secret, objects), "", "too_deep")
-
-
-async def test_a_body_has_at_most_20_000_values(live: Live):
-    """Decisions 1.4."""
-    _, secret = live.issue()
-    assert (await post(live, secret, b'{"sdk": {}, "signals": {"a": [%b]}}' % b",".join([b"1"] * 19_990))).is_success
-    with nothing_stored(live):
-        for many in (b",".join([b"1"] * 20_000), b",".join([b"[1]"] * 10_001), b",".join([b"{}"] * 100_000)):
-            response = await post(live, secret, b'{"sdk": {}, "signals": {"a": [%b]}}' % many)
-            assert_invalid(response, "", "out_of_range")
-
-
-@pytest.mark.parametrize(
-    ("content", "field", "issue"),
-    [
-        (b"[]", "", "wrong_type"),
-        (b"null", "", "wrong_type"),
-        (b'"text"', "", "wrong_type"),
-        (b"{}", "sdk", "required"),
-        (b'{"sdk": {}}', "signals", "required"),
-        (b'{"signals": {}}', "sdk", "required"),
-        (b'{"sdk": {}, "signals": {}, "more": 1}', "more", "unknown_field"),
-        (b'{"sdk": {}, "signals": {}, "Tag": "a"}', "Tag", "unknown_field"),
-        (b'{"sdk": {"name": "a"}, "signals": {}}', "sdk.name", "unknown_field"),
-        (b'{"sdk": null, "signals": {}}', "sdk", "wrong_type"),
-        (b'{"sdk": "web", "signals": {}}', "sdk", "wrong_type"),
-        (b'{"sdk": [], "signals": {}}', "sdk", "wrong_type"),
-        (b'{"sdk": {"version": 1}, "signals": {}}', "sdk.version", "wrong_type"),
-        (b'{"sdk": {"version": null}, "signals": {}}', "sdk.version", "wrong_type"),
-        (b'{"sdk": {"platform": ["web"]}, "signals": {}}', "sdk.platform", "wrong_type"),
-        (b'{"sdk": {}, "signals": []}', "signals", "wrong_type"),
-        (b'{"sdk": {}, "signals": null}', "signals", "wrong_type"),
-        (b'{"sdk": {}, "signals": "{}"}', "signals", "wrong_type"),
-        (b'{"sdk": {}, "signals": {}, "tag": 5}', "tag", "wrong_type"),
-        (b'{"sdk": {}, "signals": {}, "tag": null}', "tag", "wrong_type"),
-    ],
-)
-async def test_an_invalid_body_names_the_field_and_the_reason(live: Live, content: bytes, field: str, issue: str):
-    """Interface 2 (unknown request fields are rejected), 2.1; decisions 1.4, 1.5."""
-    _, secret = live.issue()
-    with nothing_stored(live):
-        assert_invalid(await post(live, secret, content), field, issue)
-
-
-async def test_whitespace_between_tokens_of_a_body_is_ignored(live: Live):
-    """Decisions 1.4: JSON as others write it."""
-    _, secret = live.issue()
-    content = json.dumps({"signals": report(), "sdk": {}, "tag": "a"}, indent=4).replace(":", " \t:\r\n ")
-    assert (await post(live, secret, f"\n {content} \n".encode())).status_code == 200
-
-
-@pytest.mark.parametrize("value", ["1e999", "-1e999", "1" + "0" * 500, '"\\ud800"', '"\\u0000"', '""', "1e-999", "-0"])
-async def test_no_value_in_a_report_causes_a_server_error(live: Live, value: str):
+async def test_no_value_in_a_report_causes_a_server_error(live: Live, key: str):
     """Decisions 1.4: never `400`, never `500`."""
-    _, secret = live.issue()
     content = '{"sdk": {}, "signals": {"userAgent": %s, "screen": {"width": %s}, "fonts": [%s]}}'
-    response = await post(live, secret, (content % (value, value, value)).encode())
-    assert response.status_code in (200, 422)
-    assert response.headers["x-request-id"]
+    for value in ("1e999", "-1e999", "1" + "0" * 500, '"\\ud800"', '"\\u0000"', '""', "1e-999", "-0"):
+        response = await post(live, key, (content % (value, value, value)).encode())
+        assert response.status_code in (200, 422)
+        assert response.headers["x-request-id"]
 
 
-async def test_unknown_query_parameters_are_refused(live: Live):
+async def test_unknown_query_parameters_are_refused(live: Live, key: str):
     """Decisions 1.6: a mistyped filter must not silently do nothing."""
-    _, secret = live.issue()
-    headers = {"x-api-key": secret, "origin": ORIGIN, "content-type": "application/json", **BROWSER}
+    headers = {"x-api-key": key, "origin": ORIGIN, "content-type": "application/json", **BROWSER}
     with nothing_stored(live):
         for query in ("a=1", "a", "a=", "a=1&b=2"):
             response = await live.client.post(f"{IDENTIFY}?{query}", content=body_of(), headers=headers)
@@ -285,9 +174,9 @@ async def test_unknown_query_parameters_are_refused(live: Live):
     assert (await live.client.post(f"{IDENTIFY}?", content=body_of(), headers=headers)).status_code == 200
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
+async def test_an_unknown_path_returns_404(live: Live):
+    """Decisions 1.7; interface 9.1: the version is in the path."""
+    for path in (
         "/index.html",
         "/identify",
         "/api/v1",
@@ -296,39 +185,31 @@ async def test_unknown_query_parameters_are_refused(live: Live):
         "/api/v1/identify/",
         "/api/v1//identify",
         "/docs.php",
-    ],
-)
-async def test_an_unknown_path_returns_404(live: Live, path: str):
-    """Decisions 1.7; interface 9.1: the version is in the path."""
-    for method in ("GET", "POST", "DELETE"):
-        assert_error(await live.client.request(method, path), 404, "not_found")
+    ):
+        for method in ("GET", "POST", "DELETE"):
+            assert_error(await live.client.request(method, path), 404, "not_found")
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
+async def test_an_escape_in_a_fixed_path_segment_returns_404(live: Live, management: str):
+    """Decisions 1.7: a reverse proxy that closes a path by its beginning closes all of it."""
+    for path in (
         "/api/v1/%6danagement/key",
         "/api%2fv1%2fhealthz",
         "/api/v1%2Fhealthz",
         "/%61pi/v1/identify",
         "/api/v1/management/%6Frganizations/org_x/webhooks",
         "/%64ocs",
-    ],
-)
-async def test_an_escape_in_a_fixed_path_segment_returns_404(live: Live, path: str):
-    """Decisions 1.7: a reverse proxy that closes a path by its beginning closes all of it."""
-    _, secret = live.issue("management")
-    request = f"GET {path} HTTP/1.1\r\nhost: x\r\nx-api-key: {secret}\r\nconnection: close\r\n\r\n"
-    assert_error(await live.raw(request.encode()), 404, "not_found")
+    ):
+        request = f"GET {path} HTTP/1.1\r\nhost: x\r\nx-api-key: {management}\r\nconnection: close\r\n\r\n"
+        assert_error(await live.raw(request.encode()), 404, "not_found")
 
 
-async def test_escapes_in_variable_segments_are_decoded(live: Live):
+async def test_escapes_in_variable_segments_are_decoded(live: Live, management: str):
     """Interface 4.4: they stand for the same identifier."""
-    _, secret = live.issue("management")
     escaped = "".join(f"%{ord(letter):02x}" for letter in live.organization.id)
     for organization_id, status in ((escaped, 200), (escaped + "%2F", 404), ("%ff%00", 404)):
         path = f"/api/v1/management/organizations/{organization_id}/webhooks"
-        request = f"GET {path} HTTP/1.1\r\nhost: x\r\nx-api-key: {secret}\r\nconnection: close\r\n\r\n"
+        request = f"GET {path} HTTP/1.1\r\nhost: x\r\nx-api-key: {management}\r\nconnection: close\r\n\r\n"
         assert (await live.raw(request.encode())).status_code == status, path
 
 
@@ -341,11 +222,10 @@ MEBIBYTE = 1 << 20
 )
 @pytest.mark.parametrize("is_streamed", [False, True])
 async def test_an_unexpected_body_is_ignored_up_to_one_mebibyte(
-    live: Live, method: str, path: str, status: int, is_streamed: bool
+    live: Live, key: str, method: str, path: str, status: int, is_streamed: bool
 ):
     """Interface 8, decisions 9.3: whatever it is and claims to be; beyond that `413` and nothing is done."""
-    _, secret = live.issue()
-    headers = {"x-api-key": secret, "origin": ORIGIN, "content-type": "text/plain", "content-encoding": "br"}
+    headers = {"x-api-key": key, "origin": ORIGIN, "content-type": "text/plain", "content-encoding": "br"}
 
     async def parts(size: int) -> AsyncGenerator[bytes, None]:
         for start in range(0, size, MEBIBYTE // 8):
@@ -362,13 +242,11 @@ async def test_an_unexpected_body_is_ignored_up_to_one_mebibyte(
     assert (await ask()).status_code == status
 
 
-async def test_an_unexpected_body_over_the_limit_is_refused_by_its_length(live: Live):
+async def test_an_unexpected_body_over_the_limit_is_refused_by_its_length(live: Live, key: str):
     """Decisions 9.3."""
-    _, secret = live.issue()
-    head = f"POST /api/v1/attestation/challenge HTTP/1.1\r\nhost: x\r\norigin: {ORIGIN}\r\nx-api-key: {secret}\r\n"
+    head = f"POST /api/v1/attestation/challenge HTTP/1.1\r\nhost: x\r\norigin: {ORIGIN}\r\nx-api-key: {key}\r\n"
     with nothing_stored(live):
-        response = await live.raw(f"{head}content-length: {MEBIBYTE + 1}\r\n\r\n".encode())
-        assert_error(response, 413, "payload_too_large")
+        assert_error(await live.raw(f"{head}content-length: {MEBIBYTE + 1}\r\n\r\n".encode()), 413, "payload_too_large")
 
 
 async def test_a_wrong_method_returns_405_with_the_allowed_ones(live: Live):
@@ -389,17 +267,15 @@ async def test_a_wrong_method_returns_405_with_the_allowed_ones(live: Live):
             assert "GET" in response.headers["allow"].split(", ")
 
 
-@pytest.mark.usefixtures("engine")
-async def test_an_incomplete_body_gets_a_408_with_cors_headers(tmp_path: Path):
+@pytest.mark.served(request_timeout_s=0.05)
+async def test_an_incomplete_body_gets_a_408_with_cors_headers(live: Live, key: str):
     """Decisions 1.7: `408 request_timeout`, with the CORS headers of the client API (3.11)."""
-    async with live_service(tmp_path, request_timeout_s=0.05) as live:
-        _, secret = live.issue()
-        head = f"POST {IDENTIFY} HTTP/1.1\r\nhost: x\r\norigin: {ORIGIN}\r\nx-api-key: {secret}\r\n"
-        more = "content-type: application/json\r\ncontent-length: 100\r\n\r\n{"
-        with nothing_stored(live):
-            response = await live.raw((head + more).encode())
-            assert_error(response, 408, "request_timeout")
-            assert response.headers["access-control-allow-origin"] == ORIGIN
+    head = f"POST {IDENTIFY} HTTP/1.1\r\nhost: x\r\norigin: {ORIGIN}\r\nx-api-key: {key}\r\n"
+    more = "content-type: application/json\r\ncontent-length: 100\r\n\r\n{"
+    with nothing_stored(live):
+        response = await live.raw((head + more).encode())
+        assert_error(response, 408, "request_timeout")
+        assert response.headers["access-control-allow-origin"] == ORIGIN
 
 
 async def test_invalid_http_gets_the_error_body_too(live: Live):
@@ -410,20 +286,19 @@ async def test_invalid_http_gets_the_error_body_too(live: Live):
 
 
 @pytest.mark.every_case
-async def test_an_internal_error_reveals_nothing(live: Live):
+async def test_an_internal_error_reveals_nothing(live: Live, key: str):
     """Decisions 1.7: `500 internal_error`. Here the organization of a valid key is gone from the store."""
-    _, secret = live.issue()
     number = live.organization.number
     with live.found.store.read() as snapshot:
         kept = organization(snapshot, number)
     live.found.store.write_now([lambda transaction: transaction.delete(ORGANIZATIONS, number)])
-    response = await visit(live, secret)
+    response = await visit(live, key)
     live.found.store.write_now([lambda transaction: transaction.put(ORGANIZATIONS, (number,), kept)])
     message = assert_error(response, 500, "internal_error")
-    for inside in ("Traceback", "LookupError", "organization", str(number), secret):
+    for inside in ("Traceback", "LookupError", "organization", str(number), key):
         assert inside not in message
     assert response.headers["access-control-allow-origin"] == ORIGIN
-    assert (await visit(live, secret)).status_code == 200
+    assert (await visit(live, key)).status_code == 200
 
 
 async def test_without_a_valid_key_nothing_about_the_body_is_revealed(live: Live):
@@ -458,16 +333,12 @@ async def test_an_invalid_key_gets_a_response_before_its_body_has_arrived(live: 
         assert_error(await live.raw(head.encode()), 401, "unauthorized")
 
 
-async def test_checks_run_in_the_order_size_encoding_json_fields(live: Live):
+async def test_checks_run_in_the_order_size_encoding_json_fields(live: Live, key: str):
     """Decisions 1.8."""
-    _, secret = live.issue()
     large = b"x" * ((1 << 20) + 8192)
     with nothing_stored(live):
-        response = await post(live, secret, large, content_encoding="br", idempotency_key="")
-        assert_error(response, 413, "payload_too_large")
-        response = await post(live, secret, b"nonsense", content_encoding="br", idempotency_key="")
+        assert_error(await post(live, key, large, content_encoding="br", idempotency_key=""), 413, "payload_too_large")
+        response = await post(live, key, b"nonsense", content_encoding="br", idempotency_key="")
         assert_error(response, 415, "unsupported_media_type")
-        response = await post(live, secret, b"nonsense", idempotency_key="")
-        assert_invalid(response, "", "malformed_json")
-        response = await post(live, secret, b'{"sdk": {}, "sdk": 5, "signals": {"a": NaN}}')
-        assert_invalid(response, "", "malformed_json")
+        assert_invalid(await post(live, key, b"nonsense", idempotency_key=""), "", "malformed_json")
+        assert_invalid(await post(live, key, b'{"sdk": {}, "sdk": 5, "signals": {"a": NaN}}'), "", "malformed_json")

@@ -47,10 +47,9 @@ async def test_a_preflight_never_checks_a_key_or_a_query(live: Live):
 
 
 @pytest.mark.slow(0.2)
-async def test_a_response_echoes_its_origin_and_exposes_its_headers(live: Live):
+async def test_a_response_echoes_its_origin_and_exposes_its_headers(live: Live, key: str):
     """Decisions 3.11, interface 2.2."""
-    _, secret = live.issue()
-    response = await visit(live, secret)
+    response = await visit(live, key)
     assert response.headers["access-control-allow-origin"] == ORIGIN
     assert response.headers["vary"] == "Origin"
     assert words(response.headers["access-control-expose-headers"]) == {
@@ -58,10 +57,9 @@ async def test_a_response_echoes_its_origin_and_exposes_its_headers(live: Live):
     }  # fmt: skip
 
 
-async def test_errors_can_be_read_by_the_page_too(live: Live):
+async def test_errors_can_be_read_by_the_page_too(live: Live, key: str):
     """Decisions 3.11: "errors included", a refused origin among them."""
     organization = live.new_organization(credit_usd=0, rate_limit=1)
-    _, secret = live.issue()
     _, limited = live.issue(organization=organization.number)
     _, poor = live.issue(environment="production", organization=live.new_organization(credit_usd=0).number)
     await visit(live, limited)
@@ -69,9 +67,9 @@ async def test_errors_can_be_read_by_the_page_too(live: Live):
         401: await visit(live, "nonsense"),
         402: await visit(live, poor),
         405: await live.client.put(IDENTIFY, headers={"origin": ORIGIN}),
-        413: await post(live, secret, b" " * (2 << 20)),
-        415: await post(live, secret, body_of(), content_type="text/plain"),
-        422: await visit(live, secret, sdk=5),
+        413: await post(live, key, b" " * (2 << 20)),
+        415: await post(live, key, body_of(), content_type="text/plain"),
+        422: await visit(live, key, sdk=5),
         429: await visit(live, limited),
     }
     for status, response in responses.items():
@@ -79,15 +77,14 @@ async def test_errors_can_be_read_by_the_page_too(live: Live):
         assert response.headers["access-control-allow-origin"] == ORIGIN
         assert response.headers["vary"] == "Origin"
         assert "x-request-id" in words(response.headers["access-control-expose-headers"])
-    refused = await visit(live, secret, origin="https://other.example")
+    refused = await visit(live, key, origin="https://other.example")
     assert_error(refused, 401, "unauthorized")
     assert refused.headers["access-control-allow-origin"] == "https://other.example"
 
 
-async def test_a_response_to_a_non_browser_has_no_cors_headers(live: Live):
+async def test_a_response_to_a_non_browser_has_no_cors_headers(live: Live, server_key: str):
     """Decisions 3.11: there is no origin to echo."""
-    _, secret = live.issue("secret")
-    response = await visit(live, secret, origin=None)
+    response = await visit(live, server_key, origin=None)
     assert response.status_code == 200
     assert cors_headers(response) == set()
 

@@ -74,9 +74,8 @@ def live_pages(live: Live, directory: Path) -> bytes:
     return (directory / "data.mdb").read_bytes() + b"".join(archives)
 
 
-async def test_an_erased_visitor_can_no_longer_be_read_and_others_can(live: Live):
+async def test_an_erased_visitor_can_no_longer_be_read_and_others_can(live: Live, admin: Automation):
     """Decisions 7.6: its events of every environment; the answer has no body."""
-    admin = Automation(live)
     public, secret = live.issue()[1], live.issue("secret")[1]
     staging, staging_secret = live.issue(environment="staging")[1], live.issue("secret", "staging")[1]
     answers = [await identified(live, public, marked("a")) for _ in range(3)]
@@ -97,9 +96,9 @@ async def test_an_erased_visitor_can_no_longer_be_read_and_others_can(live: Live
 
 
 @pytest.mark.slow(0.2)
-async def test_nothing_of_an_erased_visitor_is_found_in_the_store(live: Live, tmp_path: Path):
+async def test_nothing_of_an_erased_visitor_is_found_in_the_store(live: Live, admin: Automation, tmp_path: Path):
     """Decisions 7.6: not in any page that is in use; the same search finds all of it before."""
-    admin, (_, public) = Automation(live), live.issue()
+    _, public = live.issue()
     for device in range(2, 12):
         await identified(live, public, marked(f"other-{device}", device))
     given = {"tag": "tag-of-a", "headers": {"x-forwarded-for": "81.2.69.77", "idempotency-key": "key-of-a"}}
@@ -126,22 +125,21 @@ async def test_nothing_of_an_erased_visitor_is_found_in_the_store(live: Live, tm
     assert after.count(b"note-other") == before.count(b"note-other") == 10
 
 
-async def test_pending_webhooks_about_an_erased_visitor_are_erased(live: Live):
+async def test_pending_webhooks_about_an_erased_visitor_are_erased(live: Live, admin: Automation, key: str):
     """Decisions 7.6: those queued, and those that could be sent again; others' stay."""
     events_told = ("identification.completed", "visitor.suspect")
     new = NewEndpoint(
         id="whk_" + "A" * 20, url="https://127.0.0.1/hook", description="", environment="test", events=events_told
     )
-    number, (_, public), admin = live.organization.number, live.issue(), Automation(live)
+    number = live.organization.number
     register = partial(create_endpoint, number=number, new=new, secrets_key=b"k" * 32, now_ms=0)
     live.found.store.write_now([register])
-    driven = await identified(live, public, {**marked("a"), **DRIVEN})
-    other = await identified(live, public, marked("b", 2))
+    driven = await identified(live, key, {**marked("a"), **DRIVEN})
+    other = await identified(live, key, marked("b", 2))
     assert Counter(queued(live)) == {driven["visitor_id"]: 2, other["visitor_id"]: 1}
     assert (await admin("DELETE", f"/visitors/{driven['visitor_id']}")).status_code == 204
     assert queued(live) == [other["visitor_id"]]
-    with live.found.store.read() as snapshot:
-        assert snapshot.count(DELIVERIES) == 1
+    assert live.count(DELIVERIES) == 1
 
 
 def queued(live: Live) -> list[str]:
@@ -151,12 +149,11 @@ def queued(live: Live) -> list[str]:
     return [msgspec.json.decode(body)["data"]["visitor_id"] for body in kept]
 
 
-async def test_an_erased_visitor_returns_as_a_new_one(live: Live):
+async def test_an_erased_visitor_returns_as_a_new_one(live: Live, key: str, admin: Automation):
     """Decisions 7.6, 3.5: under another id, even with its old token; and the report it sends is not a replay."""
-    admin, (_, public) = Automation(live), live.issue()
-    first = await identified(live, public, marked("a"))
+    first = await identified(live, key, marked("a"))
     await admin("DELETE", f"/visitors/{first['visitor_id']}")
-    again = await identified(live, public, marked("a"))
+    again = await identified(live, key, marked("a"))
     assert (again["visitor_is_new"], again["visitor_confidence"]) == (True, 0)
     assert again["visitor_id"] != first["visitor_id"]
     assert "replayed" not in {trigger["signal"] for trigger in again.get("triggers", ())}
@@ -164,9 +161,8 @@ async def test_an_erased_visitor_returns_as_a_new_one(live: Live):
 
 
 @pytest.mark.slow(0.2)
-async def test_erasing_refunds_nothing(live: Live):
+async def test_erasing_refunds_nothing(live: Live, public: str, admin: Automation):
     """Decisions 5.1: the ledger is append-only; its lines say when and how much, and of nobody."""
-    admin, (_, public) = Automation(live), live.issue(environment="production")
     answer = await identified(live, public, marked("a"))
     with live.found.store.read() as snapshot:
         before = list(snapshot.scan(LEDGER))
@@ -176,20 +172,18 @@ async def test_erasing_refunds_nothing(live: Live):
     assert live.balance() == 10_000_000 - 3_000
 
 
-async def test_a_retry_of_an_erased_identification_is_still_a_duplicate(live: Live):
+async def test_a_retry_of_an_erased_identification_is_still_a_duplicate(live: Live, key: str, admin: Automation):
     """Decisions 3.2, 7.6: the key is remembered by its digest, and brings nobody back."""
-    admin, (_, public) = Automation(live), live.issue()
-    answer = await identified(live, public, marked("a"), headers={"idempotency-key": "k"})
+    answer = await identified(live, key, marked("a"), headers={"idempotency-key": "k"})
     await admin("DELETE", f"/visitors/{answer['visitor_id']}")
-    again = await identified(live, public, marked("a"), headers={"idempotency-key": "k"})
+    again = await identified(live, key, marked("a"), headers={"idempotency-key": "k"})
     assert again == {"request_id": answer["request_id"], "duplicate": True}
     assert live.events() == []
 
 
-async def test_an_unidentifiable_visitor_is_erased_by_the_id_of_its_event(live: Live):
+async def test_an_unidentifiable_visitor_is_erased_by_the_id_of_its_event(live: Live, key: str, admin: Automation):
     """Decisions 3.6, 7.6."""
-    admin, (_, public) = Automation(live), live.issue()
-    answer = await identified(live, public, TOO_LITTLE)
+    answer = await identified(live, key, TOO_LITTLE)
     assert answer["identifiable"] is False
     assert (await admin("DELETE", f"/visitors/{answer['visitor_id']}")).status_code == 204
     assert live.events() == []
@@ -197,16 +191,14 @@ async def test_an_unidentifiable_visitor_is_erased_by_the_id_of_its_event(live: 
 
 
 @pytest.mark.parametrize("visitor_id", [NOBODY, "short", NOBODY + "A", "%C3%A9" * 20, "AAAAAAAAAAAAAAAAAAA%00"])
-async def test_an_unknown_visitor_returns_404(live: Live, visitor_id: str):
+async def test_an_unknown_visitor_returns_404(live: Live, key: str, admin: Automation, visitor_id: str):
     """Decisions 7.6; whatever the path says in its place."""
-    admin, (_, public) = Automation(live), live.issue()
-    await identified(live, public)
-    before = live.contents()
-    assert_error(await admin("DELETE", f"/visitors/{visitor_id}"), 404, "not_found")
-    assert live.contents() == before
+    await identified(live, key)
+    with nothing_stored(live):
+        assert_error(await admin("DELETE", f"/visitors/{visitor_id}"), 404, "not_found")
 
 
-async def test_only_an_admin_of_the_organization_can_erase_a_visitor(live: Live):
+async def test_only_an_admin_of_the_organization_can_erase_a_visitor(live: Live, admin: Automation):
     """Decisions 7.6, interface 5: another organization's visitor is not there."""
     public, developer = live.issue()[1], Automation(live, role="developer")
     elsewhere = Automation(live, organization=live.new_organization())
@@ -215,7 +207,6 @@ async def test_only_an_admin_of_the_organization_can_erase_a_visitor(live: Live)
         assert_error(await developer("DELETE", f"/visitors/{visitor_id}"), 403, "insufficient_role")
     assert_error(await elsewhere("DELETE", f"/visitors/{visitor_id}"), 404, "not_found")
     assert len(live.events()) == 1
-    admin = Automation(live)
     assert (await admin("DELETE", f"/visitors/{visitor_id}")).status_code == 204
     assert_error(await admin("DELETE", f"/visitors/{visitor_id}"), 404, "not_found")
 
@@ -236,25 +227,23 @@ async def test_an_interrupted_erasure_is_completed_by_the_sweeper(live: Live):
         assert snapshot.count(ERASURES) == 1
     await sweep(live.found.store, live.clock.now_ms, 365, with_passes=False)
     assert visitor_id not in {event.verdict.visitor_id for _, event in live.events()}
-    with live.found.store.read() as snapshot:
-        assert [snapshot.count(table) for table in (ERASURES, EVENTS)] == [0, 1]
+    assert [live.count(table) for table in (ERASURES, EVENTS)] == [0, 1]
 
 
 @pytest.mark.slow
-async def test_a_visitor_with_many_events_is_erased_before_the_response(live: Live):
+async def test_a_visitor_with_many_events_is_erased_before_the_response(live: Live, key: str, admin: Automation):
     """Decisions 7.6: in several commits, of which the caller sees nothing."""
-    admin, (_, public) = Automation(live), live.issue()
     for _ in range(2 * items_of_step(EVENT_ROWS) + 5):
-        answer = await identified(live, public, marked("a"))
+        answer = await identified(live, key, marked("a"))
     commits = live.found.store.statistics().commits
     assert (await admin("DELETE", f"/visitors/{answer['visitor_id']}")).status_code == 204
     assert live.events() == []
     assert live.found.store.statistics().commits == commits + 2 + 1  # the last notes the use of the key
 
 
-async def test_the_sweeper_removes_an_erased_visitor_from_the_blocks_of_former_values(live: Live):
+async def test_the_sweeper_removes_an_erased_visitor_from_the_blocks_of_former_values(live: Live, admin: Automation):
     """What the record does not tell any more is found by looking at every block; until then a number leads nowhere."""
-    admin, (_, public) = Automation(live), live.issue()
+    _, public = live.issue()
     for canvas in range(12):
         answer = await identified(live, public, marked("a") | {"canvas": f"{canvas:032x}", "nonce": f"n{canvas:09d}"})
     assert (await admin("DELETE", f"/visitors/{answer['visitor_id']}")).status_code == 204
@@ -263,15 +252,14 @@ async def test_the_sweeper_removes_an_erased_visitor_from_the_blocks_of_former_v
         assert snapshot.count(DELETED_VISITORS) == 1
         assert snapshot.count(ADDRESSES) == snapshot.count(REPORT_FINGERPRINTS) == 0
     await sweep(live.found.store, live.clock.now_ms, 365, with_passes=True)
-    with live.found.store.read() as snapshot:
-        assert [snapshot.count(table) for table in (BLOCKS, DELETED_VISITORS)] == [0, 0]
+    assert [live.count(table) for table in (BLOCKS, DELETED_VISITORS)] == [0, 0]
 
 
 @pytest.mark.slow
-async def test_the_operator_erases_while_the_service_runs(live: Live):
+async def test_the_operator_erases_while_the_service_runs(live: Live, key: str):
     """Decisions 10: `svc visitor erase ORG VISITOR`."""
-    org, (_, public) = live.organization.id, live.issue()
-    visitor_id = (await identified(live, public, marked("a")))["visitor_id"]
+    org = live.organization.id
+    visitor_id = (await identified(live, key, marked("a")))["visitor_id"]
     beside = (*live.options, "--json")
     erased = (await run_beside("visitor", "erase", org, visitor_id, "--yes", *beside)).json
     assert erased == {"organization_id": org, "visitor_id": visitor_id, "status": "erased"}

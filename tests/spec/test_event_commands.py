@@ -37,7 +37,7 @@ from tests.domain.test_preview import event
 from tests.spec.commands import Ran, Run, run_beside
 from tests.spec.responses import BROWSER, DRIVEN, PROGRAM, TOO_LITTLE, visit
 from tests.spec.test_erasure import marked, tell_later
-from tests.support.live import Live, live_service, opened, options_of, report
+from tests.support.live import Live, live_service, opened, options_of, report, succeeded
 from tests.support.process import PROGRAM as SVC
 from tests.support.process import finish, start
 
@@ -83,9 +83,7 @@ async def populate(directory: Path) -> Shop:
         answers: list[dict[str, Any]] = []
         for place, (signals, given) in enumerate(sent):
             live.clock.now_ms += 1000 * (place != 1)  # the first two arrive in one millisecond
-            response = await visit(live, public, signals, **given)
-            assert response.status_code == 200, response.text
-            answers.append(response.json())
+            answers.append(succeeded(await visit(live, public, signals, **given)))
         await visit(live, live.issue(environment="staging")[1], marked("a"))
         await tell_later(live, public, answers[0], "a")
         key = {"x-api-key": secret}
@@ -342,11 +340,10 @@ def test_csv_has_its_columns_and_nothing_that_a_spreadsheet_would_evaluate(run: 
 # svc events tail
 
 
-@pytest.mark.usefixtures("engine")
-def test_events_are_followed_once_each_even_when_stored_late(tmp_path: Path):
+def test_events_are_followed_once_each_even_when_stored_late(directory: Path):
     """A request that arrived earlier may be stored after one that arrived later."""
     world = World.real()
-    found = opened(tmp_path, world)
+    found = opened(directory, world)
     began_ms = 1_767_225_600_000
     arrivals_ms = {name: began_ms + 1000 * second for second, name in enumerate(("late", "first", "second", "third"))}
     names = {name: world.request_id(at_ms) for name, at_ms in arrivals_ms.items()}
@@ -364,9 +361,8 @@ def test_events_are_followed_once_each_even_when_stored_late(tmp_path: Path):
     assert seen == [names[name] for name in ("first", "late", "second", "third")]
 
 
-@pytest.mark.usefixtures("engine")
-async def test_tail_prints_new_events_and_ends_cleanly_with_ctrl_c(tmp_path: Path):
-    async with live_service(tmp_path, now_ms=World.real().now_ms()) as live:
+async def test_tail_prints_new_events_and_ends_cleanly_with_ctrl_c(directory: Path):
+    async with live_service(directory, now_ms=World.real().now_ms()) as live:
         _, public = live.issue(environment="production")
         command = [*SVC, "events", "tail", live.organization.id, "--since", "1h", "--json", *live.options]
         first = (await visit(live, public)).json()
@@ -424,9 +420,8 @@ def test_a_command_that_finds_nothing_names_the_environment_that_it_searched(
 # Beside a service
 
 
-@pytest.mark.usefixtures("engine")
-async def test_an_export_during_writes_is_well_formed_and_has_every_earlier_event(tmp_path: Path):
-    async with live_service(tmp_path, now_ms=World.real().now_ms() - 60_000) as live:
+async def test_an_export_during_writes_is_well_formed_and_has_every_earlier_event(directory: Path):
+    async with live_service(directory, now_ms=World.real().now_ms() - 60_000) as live:
         _, public = live.issue(environment="production")
         before = [(await visit(live, public, report(device))).json()["request_id"] for device in range(1, 20)]
         exports: list[Ran] = []

@@ -31,7 +31,7 @@ from tests.spec.responses import (
     post,
     visit,
 )
-from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, report
+from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, report, succeeded
 
 EVENTS = "/api/v1/events"
 HOUR_MS = 3_600_000
@@ -47,9 +47,7 @@ async def get(live: Live, key: str, path: str = "", **query: Any) -> httpx.Respo
 
 async def listed(live: Live, key: str, **query: Any) -> list[str]:
     """The request ids of a page."""
-    response = await get(live, key, **query)
-    assert response.status_code == 200, response.text
-    return [row["request_id"] for row in response.json()["rows"]]
+    return [row["request_id"] for row in succeeded(await get(live, key, **query))["rows"]]
 
 
 def secret_key(live: Live, environment: str = "development", **fields: Any) -> str:
@@ -73,13 +71,10 @@ async def visits(
 # A row
 
 
-async def test_a_row_has_the_values_of_its_identify_response_and_request(live: Live):
+async def test_a_row_has_the_values_of_its_identify_response_and_request(live: Live, public: str):
     """Interface 2.3: every field that applies."""
-    _, public = live.issue(environment="production")
     answer = (await visit(live, public, tag="order 1", sdk={"platform": "web", "version": "0.1.0"})).json()
-    response = await get(live, secret_key(live, "production"))
-    assert response.status_code == 200
-    page = response.json()
+    page = succeeded(await get(live, secret_key(live, "production")))
     assert {name: page[name] for name in ("page", "page_size")} == {"page": 1, "page_size": 10}
     (row,) = page["rows"]
     assert TIMESTAMP.fullmatch(row.pop("occurred_at"))
@@ -118,12 +113,10 @@ VERDICT = ("visitor_id", "visitor_is_new", "identifiable", "visitor_confidence",
 """What identify answers of the visitor and the network."""
 
 
-async def test_both_reads_have_the_visitor_fields_of_identify(live: Live):
+async def test_both_reads_have_the_visitor_fields_of_identify(live: Live, server_key: str, key: str):
     """Decisions 7.1: a new visitor, a known one, a report that identifies nobody; `reason` only where there is one."""
-    _, public = live.issue()
-    secret = secret_key(live)
     answers = [
-        (await visit(live, public, signals, headers=headers)).json()
+        (await visit(live, key, signals, headers=headers)).json()
         for signals, headers in (
             (report(), {}),
             (report(), {}),
@@ -137,9 +130,9 @@ async def test_both_reads_have_the_visitor_fields_of_identify(live: Live):
         (0, False),
         (0, True),
     ]
-    rows = {row["request_id"]: row for row in (await get(live, secret)).json()["rows"]}
+    rows = {row["request_id"]: row for row in (await get(live, server_key)).json()["rows"]}
     for answer in answers:
-        single = (await get(live, secret, f"/{answer['request_id']}")).json()
+        single = (await get(live, server_key, f"/{answer['request_id']}")).json()
         said = {name: answer.get(name) for name in VERDICT}
         assert {name: single.get(name) for name in VERDICT} == said
         assert {name: rows[answer["request_id"]].get(name) for name in VERDICT} == said
@@ -147,11 +140,10 @@ async def test_both_reads_have_the_visitor_fields_of_identify(live: Live):
     assert rows[answers[3]["request_id"]]["reason"] == "private_address"
 
 
-async def test_the_signals_of_an_event_are_the_triggers_of_identify(live: Live):
+async def test_the_signals_of_an_event_are_the_triggers_of_identify(live: Live, key: str):
     """Decisions 7.1: names where `triggers` has groups, heaviest first, ties by name; empty when none fired."""
-    _, public = live.issue()
     headers = {**HEADLESS, "x-forwarded-for": "185.220.101.1"}
-    answer = (await visit(live, public, report(**DRIVEN), headers=headers)).json()
+    answer = (await visit(live, key, report(**DRIVEN), headers=headers)).json()
     row = (await get(live, secret_key(live))).json()["rows"][0]
     assert row["signals"] == answer["triggers"]
     assert len(row["signals"]) > len(row["triggers"])
@@ -159,11 +151,10 @@ async def test_the_signals_of_an_event_are_the_triggers_of_identify(live: Live):
     assert {fired["group"] for fired in row["signals"]} == {group["signal"] for group in row["triggers"]}
 
 
-async def test_inapplicable_fields_are_omitted_from_a_row_and_a_missing_score_is_null(live: Live):
+async def test_inapplicable_fields_are_omitted_from_a_row_and_a_missing_score_is_null(live: Live, server_key: str):
     """Interface 2.3: no origin, tag, network or agent; `suspect_score: null`, no level, `triggers` there and empty."""
-    secret = secret_key(live)
-    assert (await forward(live, secret, {"x-svc-visitor-ip": "10.0.0.1"}, signals={"q": 1})).status_code == 200
-    ((row),) = (await get(live, secret)).json()["rows"]
+    assert (await forward(live, server_key, {"x-svc-visitor-ip": "10.0.0.1"}, signals={"q": 1})).status_code == 200
+    ((row),) = (await get(live, server_key)).json()["rows"]
     assert (row["suspect_score"], row["triggers"], row["state"], row["sdk_version"]) == (
         None,
         [],
@@ -175,12 +166,9 @@ async def test_inapplicable_fields_are_omitted_from_a_row_and_a_missing_score_is
     assert [name for name, value in row.items() if value is None] == ["suspect_score"]
 
 
-async def test_the_triggers_of_a_row_are_groups_heaviest_first(live: Live):
+async def test_the_triggers_of_a_row_are_groups_heaviest_first(live: Live, key: str):
     """Interface 2.3, decisions 3.8."""
-    _, public = live.issue()
-    answer = (
-        await visit(live, public, report(**DRIVEN), headers={**HEADLESS, "x-forwarded-for": "185.220.101.1"})
-    ).json()
+    answer = (await visit(live, key, report(**DRIVEN), headers={**HEADLESS, "x-forwarded-for": "185.220.101.1"})).json()
     ((row),) = (await get(live, secret_key(live))).json()["rows"]
     groups = {trigger["group"] for trigger in answer["triggers"]}
     assert {"bot", "tor"} <= groups
@@ -192,21 +180,19 @@ async def test_the_triggers_of_a_row_are_groups_heaviest_first(live: Live):
     assert (row["anonymity_network"], row["visitor_kind"]) == ("tor", "automation")
 
 
-async def test_an_event_is_readable_in_the_same_millisecond_as_its_response(live: Live):
+async def test_an_event_is_readable_in_the_same_millisecond_as_its_response(live: Live, server_key: str):
     """Decisions 7.2."""
     (made,) = await visits(live, 1)
-    secret = secret_key(live)
-    assert await listed(live, secret) == [made]
-    assert (await get(live, secret, f"/{made}")).status_code == 200
+    assert await listed(live, server_key) == [made]
+    assert (await get(live, server_key, f"/{made}")).status_code == 200
 
 
-async def test_an_event_is_listed_by_its_arrival_even_when_the_clock_was_set_back(live: Live):
+async def test_an_event_is_listed_by_its_arrival_even_when_the_clock_was_set_back(live: Live, key: str):
     """Interface 2.3, 4.2: request ids never go backwards (decisions 1.1), the time of arrival does."""
-    _, public = live.issue()
     secret = secret_key(live)
-    before = (await visit(live, public)).json()["request_id"]
+    before = (await visit(live, key)).json()["request_id"]
     live.clock.now_ms -= HOUR_MS
-    after = (await visit(live, public)).json()["request_id"]
+    after = (await visit(live, key)).json()["request_id"]
     assert after > before
     assert await listed(live, secret, to=timestamp(live.clock.now_ms + 1)) == [after]
     assert await listed(live, secret) == [before, after], "as what another node has stored, by a clock that is ahead"
@@ -218,112 +204,104 @@ async def test_an_event_is_listed_by_its_arrival_even_when_the_clock_was_set_bac
 
 
 @pytest.mark.slow(0.2)
-async def test_events_come_newest_first_in_pages_of_ten_by_default(live: Live):
+async def test_events_come_newest_first_in_pages_of_ten_by_default(live: Live, server_key: str):
     """Interface 4.2."""
     made = (await visits(live, 23))[::-1]
-    secret = secret_key(live)
-    assert await listed(live, secret) == made[:10]
-    assert await listed(live, secret, page=3) == made[20:]
-    assert await listed(live, secret, page=4) == []
-    assert await listed(live, secret, page=2, limit=5) == made[5:10]
-    assert await listed(live, secret, limit=200) == made
-    answer = (await get(live, secret, page=2, limit=20)).json()
+    assert await listed(live, server_key) == made[:10]
+    assert await listed(live, server_key, page=3) == made[20:]
+    assert await listed(live, server_key, page=4) == []
+    assert await listed(live, server_key, page=2, limit=5) == made[5:10]
+    assert await listed(live, server_key, limit=200) == made
+    answer = (await get(live, server_key, page=2, limit=20)).json()
     assert (answer["page"], answer["page_size"], len(answer["rows"])) == (2, 20, 3)
 
 
-async def test_events_of_one_millisecond_come_newest_first_too(live: Live):
+async def test_events_of_one_millisecond_come_newest_first_too(live: Live, server_key: str):
     made = await visits(live, 5, apart_ms=0)
-    secret = secret_key(live)
-    assert await listed(live, secret) == made[::-1]
-    assert await listed(live, secret, page=2, limit=2) == made[::-1][2:4]
+    assert await listed(live, server_key) == made[::-1]
+    assert await listed(live, server_key, page=2, limit=2) == made[::-1][2:4]
 
 
-async def test_a_window_includes_its_start_and_excludes_its_end(live: Live):
+async def test_a_window_includes_its_start_and_excludes_its_end(live: Live, server_key: str):
     """Interface 4.2: inclusive, exclusive; any offset (decisions 1.2)."""
     first_ms = live.clock.now_ms
     made = await visits(live, 3)
-    secret = secret_key(live)
     first, second, third = (timestamp(first_ms + 1000 * number) for number in range(3))
-    assert await listed(live, secret, from_=first, to=third) == [made[1], made[0]]
-    assert await listed(live, secret, from_=second) == [made[2], made[1]]
-    assert await listed(live, secret, to=second) == [made[0]]
-    assert await listed(live, secret, from_="2026-01-01T05:30:00.000001+05:30", to=third) == [made[1]]
+    assert await listed(live, server_key, from_=first, to=third) == [made[1], made[0]]
+    assert await listed(live, server_key, from_=second) == [made[2], made[1]]
+    assert await listed(live, server_key, to=second) == [made[0]]
+    assert await listed(live, server_key, from_="2026-01-01T05:30:00.000001+05:30", to=third) == [made[1]]
     unescaped = f"{EVENTS}?from=2026-01-01T05:30:00+05:30&to=2026-01-01T00:00:01Z"
-    response = await live.client.get(unescaped, headers={"x-api-key": secret})
+    response = await live.client.get(unescaped, headers={"x-api-key": server_key})
     assert [row["request_id"] for row in response.json()["rows"]] == [made[0]]
 
 
-async def test_the_window_is_the_last_24_hours_by_default(live: Live):
+async def test_the_window_is_the_last_24_hours_by_default(live: Live, server_key: str):
     """Interface 4.2; decisions 7.1: the start is 24 hours before the end."""
     made = await visits(live, 3, apart_ms=24 * HOUR_MS)
-    secret = secret_key(live)
-    assert await listed(live, secret) == [made[2], made[1]]
-    assert await listed(live, secret, to=timestamp(live.clock.now_ms)) == [made[1]]
-    assert await listed(live, secret, to=timestamp(live.clock.now_ms - 24 * HOUR_MS)) == [made[0]]
-    assert await listed(live, secret, from_=timestamp(live.clock.now_ms - 48 * HOUR_MS)) == made[::-1]
+    assert await listed(live, server_key) == [made[2], made[1]]
+    assert await listed(live, server_key, to=timestamp(live.clock.now_ms)) == [made[1]]
+    assert await listed(live, server_key, to=timestamp(live.clock.now_ms - 24 * HOUR_MS)) == [made[0]]
+    assert await listed(live, server_key, from_=timestamp(live.clock.now_ms - 48 * HOUR_MS)) == made[::-1]
 
 
-async def test_an_event_is_readable_for_30_days_and_then_does_not_exist(live: Live):
+async def test_an_event_is_readable_for_30_days_and_then_does_not_exist(live: Live, server_key: str):
     """Interface 2.3, 8: gone by the clock, deleted yet or not."""
     (made,) = await visits(live, 1)
-    secret = secret_key(live)
     live.clock.now_ms += RETENTION_MS
     oldest = timestamp(live.clock.now_ms - RETENTION_MS)
-    assert await listed(live, secret, from_=oldest) == [made]
+    assert await listed(live, server_key, from_=oldest) == [made]
     soon_after = timestamp(live.clock.now_ms - RETENTION_MS + HOUR_MS)
-    assert await listed(live, secret, to=soon_after) == [made], "the default start is not before that (decisions 7.1)"
-    assert (await get(live, secret, f"/{made}")).status_code == 200
+    assert await listed(live, server_key, to=soon_after) == [made], (
+        "the default start is not before that (decisions 7.1)"
+    )
+    assert (await get(live, server_key, f"/{made}")).status_code == 200
     live.clock.now_ms += 1
-    assert_error(await get(live, secret, from_=oldest), 422, "invalid_window", ("from", "out_of_range", "query"))
-    assert await listed(live, secret, from_=timestamp(live.clock.now_ms - RETENTION_MS)) == []
-    assert_error(await get(live, secret, f"/{made}"), 404, "event_not_found")
+    assert_error(await get(live, server_key, from_=oldest), 422, "invalid_window", ("from", "out_of_range", "query"))
+    assert await listed(live, server_key, from_=timestamp(live.clock.now_ms - RETENTION_MS)) == []
+    assert_error(await get(live, server_key, f"/{made}"), 404, "event_not_found")
     assert len(live.events()) == 1
 
 
 # Filters
 
 
-async def test_the_visitor_filter_is_exact(live: Live):
+async def test_the_visitor_filter_is_exact(live: Live, server_key: str, key: str):
     """Interface 4.2."""
-    _, public = live.issue()
-    secret = secret_key(live)
-    answers = [(await visit(live, public, report(device, timezone=zone))).json() for device, zone in
+    answers = [(await visit(live, key, report(device, timezone=zone))).json() for device, zone in
                [(1, "Europe/London"), (2, "Asia/Tokyo"), (1, "Europe/London")]]  # fmt: skip
     one, other, again = answers
     assert one["visitor_id"] == again["visitor_id"] != other["visitor_id"]
-    assert await listed(live, secret, visitor=one["visitor_id"]) == [again["request_id"], one["request_id"]]
-    assert await listed(live, secret, visitor=one["visitor_id"], limit=1, page=2) == [one["request_id"]]
-    assert await listed(live, secret, visitor=other["visitor_id"]) == [other["request_id"]]
-    assert await listed(live, secret, visitor=one["visitor_id"].swapcase()) == []
-    assert await listed(live, secret, visitor=NOBODY) == []
+    assert await listed(live, server_key, visitor=one["visitor_id"]) == [again["request_id"], one["request_id"]]
+    assert await listed(live, server_key, visitor=one["visitor_id"], limit=1, page=2) == [one["request_id"]]
+    assert await listed(live, server_key, visitor=other["visitor_id"]) == [other["request_id"]]
+    assert await listed(live, server_key, visitor=one["visitor_id"].swapcase()) == []
+    assert await listed(live, server_key, visitor=NOBODY) == []
 
 
-async def test_an_unidentifiable_visitor_is_found_by_its_id(live: Live):
+async def test_an_unidentifiable_visitor_is_found_by_its_id(live: Live, key: str):
     """Decisions 3.6."""
-    _, public = live.issue()
-    answer = (await visit(live, public, TOO_LITTLE)).json()
+    answer = (await visit(live, key, TOO_LITTLE)).json()
     assert await listed(live, secret_key(live), visitor=answer["visitor_id"]) == [answer["request_id"]]
 
 
-async def test_the_level_filter_matches_each_level_and_omits_unscored_events(live: Live):
+async def test_the_level_filter_matches_each_level_and_omits_unscored_events(live: Live, server_key: str, key: str):
     """Interface 4.2, with and without a visitor."""
-    _, public = live.issue()
-    secret = secret_key(live)
-    unscored = (await forward(live, secret, {"x-svc-visitor-ip": PUBLIC_ADDRESS}, signals={"q": 1})).json()
+    unscored = (await forward(live, server_key, {"x-svc-visitor-ip": PUBLIC_ADDRESS}, signals={"q": 1})).json()
     made: dict[str, str] = {}
     for signals, headers in ((report(), {}), (report(**DRIVEN), {}), (report(**DRIVEN), HEADLESS)):
-        answer = (await visit(live, public, signals, headers=headers)).json()
+        answer = (await visit(live, key, signals, headers=headers)).json()
         made[answer["suspect_level"]] = answer["request_id"]
         live.clock.advance(seconds=1)
     assert set(made) == {"low", "medium", "high"}
-    rows = (await get(live, secret)).json()["rows"]
+    rows = (await get(live, server_key)).json()["rows"]
     assert [row["request_id"] for row in rows] == [*list(made.values())[::-1], unscored["request_id"]]
     for level, request_id in made.items():
-        assert await listed(live, secret, level=level) == [request_id]
+        assert await listed(live, server_key, level=level) == [request_id]
         ((row),) = [row for row in rows if row["request_id"] == request_id]
-        assert await listed(live, secret, level=level, visitor=row["visitor_id"]) == [request_id]
-        assert await listed(live, secret, level=level, visitor=unscored["visitor_id"]) == []
-    assert await listed(live, secret, visitor=unscored["visitor_id"]) == [unscored["request_id"]]
+        assert await listed(live, server_key, level=level, visitor=row["visitor_id"]) == [request_id]
+        assert await listed(live, server_key, level=level, visitor=unscored["visitor_id"]) == []
+    assert await listed(live, server_key, visitor=unscored["visitor_id"]) == [unscored["request_id"]]
 
 
 # Who may read what
@@ -384,9 +362,9 @@ async def test_a_read_updates_the_last_use_of_the_key_at_most_once_a_minute(live
 # What a query may not say
 
 
-@pytest.mark.parametrize(
-    ("query", "wrong", "issue"),
-    [
+async def test_a_bad_window_filter_or_offset_is_an_invalid_window(live: Live, server_key: str):
+    """Interface 4.2, decisions 7.1; the detail says which parameter."""
+    for query, wrong, issue in (
         ({"level": "severe"}, "level", "invalid_value"),
         ({"level": "High"}, "level", "invalid_value"),
         ({"level": ""}, "level", "invalid_value"),
@@ -407,18 +385,13 @@ async def test_a_read_updates_the_last_use_of_the_key_at_most_once_a_minute(live
         ({"page": 1002}, "page", "out_of_range"),
         ({"page": 52, "limit": 200}, "page", "out_of_range"),
         ({"page": 2**70}, "page", "out_of_range"),
-    ],
-)  # fmt: skip
-async def test_a_bad_window_filter_or_offset_is_an_invalid_window(
-    live: Live, query: dict[str, Any], wrong: str, issue: str
-):
-    """Interface 4.2, decisions 7.1; the detail says which parameter."""
-    assert_error(await get(live, secret_key(live), **query), 422, "invalid_window", (wrong, issue, "query"))
+    ):  # fmt: skip
+        assert_error(await get(live, server_key, **query), 422, "invalid_window", (wrong, issue, "query"))
 
 
-@pytest.mark.parametrize(
-    ("query", "wrong", "issue"),
-    [
+async def test_a_parameter_of_the_wrong_type_or_name_is_a_validation_error(live: Live, server_key: str):
+    """Interface 4.2, decisions 1.6, 7.1."""
+    for query, wrong, issue in (
         ({"page": "two"}, "page", "wrong_type"),
         ({"page": ""}, "page", "wrong_type"),
         ({"page": "1.5"}, "page", "wrong_type"),
@@ -431,49 +404,40 @@ async def test_a_bad_window_filter_or_offset_is_an_invalid_window(
         ({"limit": "all"}, "limit", "wrong_type"),
         ({"visitors": NOBODY}, "visitors", "unknown_field"),
         ({"start": "2026-01-01T00:00:00Z"}, "start", "unknown_field"),
-    ],
-)
-async def test_a_parameter_of_the_wrong_type_or_name_is_a_validation_error(
-    live: Live, query: dict[str, Any], wrong: str, issue: str
-):
-    """Interface 4.2, decisions 1.6, 7.1."""
-    assert_invalid(await get(live, secret_key(live), **query), wrong, issue, "query")
+    ):
+        assert_invalid(await get(live, server_key, **query), wrong, issue, "query")
 
 
-async def test_ten_thousand_events_may_precede_a_page(live: Live):
+async def test_ten_thousand_events_may_precede_a_page(live: Live, server_key: str):
     """Interface 4.2."""
     (made,) = await visits(live, 1)
-    secret = secret_key(live)
-    assert await listed(live, secret, page=1001) == []
-    assert await listed(live, secret, page=51, limit=200) == []
-    assert await listed(live, secret, page=10_001, limit=1) == []
-    assert await listed(live, secret, page=1, limit=1) == [made]
+    assert await listed(live, server_key, page=1001) == []
+    assert await listed(live, server_key, page=51, limit=200) == []
+    assert await listed(live, server_key, page=10_001, limit=1) == []
+    assert await listed(live, server_key, page=1, limit=1) == [made]
 
 
-async def test_the_longest_window_is_30_days(live: Live):
+async def test_the_longest_window_is_30_days(live: Live, server_key: str):
     """Interface 8: to the millisecond, and an end in the future is no mistake."""
-    secret = secret_key(live)
-    assert await listed(live, secret, from_="2025-12-02T00:00:00Z") == []
-    assert await listed(live, secret, from_="2025-12-02T00:00:00Z", to="2026-01-01T00:00:00Z") == []
-    assert await listed(live, secret, from_="2025-12-31T00:00:00Z", to="2026-01-30T00:00:00Z") == []
+    assert await listed(live, server_key, from_="2025-12-02T00:00:00Z") == []
+    assert await listed(live, server_key, from_="2025-12-02T00:00:00Z", to="2026-01-01T00:00:00Z") == []
+    assert await listed(live, server_key, from_="2025-12-31T00:00:00Z", to="2026-01-30T00:00:00Z") == []
 
 
 # One event
 
 
-async def test_one_event_is_its_row_and_its_archive(live: Live):
+async def test_one_event_is_its_row_and_its_archive(live: Live, server_key: str, key: str):
     """Interface 2.3, decisions 7.3: the submission byte for byte, the threshold and weights that scored it."""
-    _, public = live.issue()
-    secret = secret_key(live)
     signals = b'{ "timezone":"Europe\\/London", "a":1.50,\n "a":2, "\\u0062":"\xc3\xbc" }'
-    sent = await post(live, public, b'{"sdk":{"version":"9"},"tag":"t","signals":%b}' % signals)
+    sent = await post(live, key, b'{"sdk":{"version":"9"},"tag":"t","signals":%b}' % signals)
     request_id = sent.json()["request_id"]
-    response = await get(live, secret, f"/{request_id}")
+    response = await get(live, server_key, f"/{request_id}")
     assert response.status_code == 200
     assert b'"signals":%b,' % signals in response.content
     answer = response.json()
     document = answer.pop("document")
-    assert [answer] == (await get(live, secret)).json()["rows"]
+    assert [answer] == (await get(live, server_key)).json()["rows"]
     network = document.pop("network")
     assert network["state"] == "enriched"
     assert all(answer[name] == value for name, value in network.items())
@@ -493,26 +457,22 @@ async def document_of(live: Live, secret: str, answer: dict[str, Any]) -> dict[s
     return (await get(live, secret, f"/{answer['request_id']}")).json()["document"]
 
 
-async def test_a_document_has_the_evidence_of_each_fired_signal(live: Live):
+async def test_a_document_has_the_evidence_of_each_fired_signal(live: Live, server_key: str, key: str):
     """Decisions 7.3; a signal without a weight does not fire (3.8), so nothing is said of it."""
-    _, public = live.issue()
-    secret = secret_key(live)
-    answer = (await visit(live, public, report(**DRIVEN), headers=HEADLESS)).json()
-    evidence = (await document_of(live, secret, answer))["evidence"]
+    answer = (await visit(live, key, report(**DRIVEN), headers=HEADLESS)).json()
+    evidence = (await document_of(live, server_key, answer))["evidence"]
     assert set(evidence) == {trigger["signal"] for trigger in answer["triggers"]} >= {"automation", "headless"}
     assert all(evidence.values())
     change = WeightsChange(weights={"automation": 0})
     live.found.store.write_now(
         [lambda txn: save_weights(txn, live.organization.number, None, "web", change, live.clock.now_ms)]
     )
-    again = (await visit(live, public, report(**DRIVEN), headers=HEADLESS)).json()
-    assert (await document_of(live, secret, again))["evidence"].keys() == evidence.keys() - {"automation"}
+    again = (await visit(live, key, report(**DRIVEN), headers=HEADLESS)).json()
+    assert (await document_of(live, server_key, again))["evidence"].keys() == evidence.keys() - {"automation"}
 
 
-async def test_a_document_shows_how_the_visitor_was_matched_and_what_has_changed(live: Live):
+async def test_a_document_shows_how_the_visitor_was_matched_and_what_has_changed(live: Live, server_key: str, key: str):
     """Decisions 7.3: by nothing, by the same report, by likeness, by a token, and by the token of another device."""
-    _, public = live.issue()
-    secret = secret_key(live)
     token, screen = {"client_token": "t" * 32}, {"width": 3840, "height": 2160}
     stranger = {
         "webgl": {"vendor": "Apple", "renderer": "Apple M3"},
@@ -529,8 +489,8 @@ async def test_a_document_shows_how_the_visitor_was_matched_and_what_has_changed
         report(1, **token),
         report(1, **token, **stranger),
     ):
-        answer = (await visit(live, public, signals)).json()
-        document = await document_of(live, secret, answer)
+        answer = (await visit(live, key, signals)).json()
+        document = await document_of(live, server_key, answer)
         assert document["linkage"]["confidence"] == answer["visitor_confidence"]
         assert ("changes" in document) != answer["visitor_is_new"]
         assert ("token_conflict" in document["evidence"]) == document["linkage"]["token_conflict"]
@@ -544,26 +504,24 @@ async def test_a_document_shows_how_the_visitor_was_matched_and_what_has_changed
     assert [document["linkage"]["token_conflict"] for document in documents] == [False] * 4 + [True]
 
 
-async def test_an_archive_omits_what_was_not_sent(live: Live):
+async def test_an_archive_omits_what_was_not_sent(live: Live, server_key: str):
     """Decisions 7.3: `tag?`; and the reason of a network that could not be looked up."""
-    secret = secret_key(live)
-    sent = await forward(live, secret, {"x-svc-visitor-ip": "10.0.0.1"}, sdk={"platform": "ios"})
-    document = (await get(live, secret, f"/{sent.json()['request_id']}")).json()["document"]
+    sent = await forward(live, server_key, {"x-svc-visitor-ip": "10.0.0.1"}, sdk={"platform": "ios"})
+    document = (await get(live, server_key, f"/{sent.json()['request_id']}")).json()["document"]
     assert "tag" not in document
     assert document["sdk"] == {"platform": "ios"}
     assert document["network"] == {"state": "unavailable", "reason": "private_address"}
     assert document["weights"] == default_weights("ios")
 
 
-async def test_a_request_id_is_a_uuid_in_either_case(live: Live):
+async def test_a_request_id_is_a_uuid_in_either_case(live: Live, server_key: str):
     """Interface 4.2."""
     (made,) = await visits(live, 1)
-    secret = secret_key(live)
-    assert (await get(live, secret, f"/{made.upper()}")).json()["request_id"] == made
+    assert (await get(live, server_key, f"/{made.upper()}")).json()["request_id"] == made
     for text in (UNKNOWN, "123e4567-e89b-12d3-a456-426614174000", "0" * 8 + "-0000" * 3 + "-" + "0" * 12):
-        assert_error(await get(live, secret, f"/{text}"), 404, "event_not_found")
+        assert_error(await get(live, server_key, f"/{text}"), 404, "event_not_found")
     for text in ("1", "latest", made.replace("-", ""), made[:-1], made + "0", f"%7B{made}%7D", f"{made}%0A", "%00"):
-        refused = await get(live, secret, f"/{text}")
+        refused = await get(live, server_key, f"/{text}")
         assert_error(refused, 422, "invalid_request_id", ("request_id", "invalid_value", "path"))
 
 
@@ -572,10 +530,9 @@ async def test_one_event_takes_no_parameters(live: Live):
     assert_invalid(await get(live, secret_key(live), f"/{UNKNOWN}", page=1), "page", "unknown_field", "query")
 
 
-async def test_a_corrupt_archive_fails_the_request_for_its_event_alone(live: Live):
+async def test_a_corrupt_archive_fails_the_request_for_its_event_alone(live: Live, server_key: str):
     """Decisions 17.5: `500`; the list, which does not read it, has the event."""
     (made,) = await visits(live, 1)
-    secret = secret_key(live)
 
     def corrupt(transaction: Transaction) -> None:
         key = (live.organization.number, UUID(made).bytes)
@@ -584,21 +541,20 @@ async def test_a_corrupt_archive_fails_the_request_for_its_event_alone(live: Liv
         transaction.put(DOCUMENTS, key, msgspec.structs.replace(document, signals=document.signals[:-9] + bytes(9)))
 
     assert live.found.store.write_now([corrupt]) == [None]
-    assert_error(await get(live, secret, f"/{made}"), 500, "internal_error")
-    assert [row["request_id"] for row in (await get(live, secret)).json()["rows"]] == [made]
+    assert_error(await get(live, server_key, f"/{made}"), 500, "internal_error")
+    assert [row["request_id"] for row in (await get(live, server_key)).json()["rows"]] == [made]
 
 
-async def test_an_event_that_a_damaged_index_hides_is_an_error_and_not_unknown(live: Live):
+async def test_an_event_that_a_damaged_index_hides_is_an_error_and_not_unknown(live: Live, server_key: str):
     """Decisions 17.5: its archived report says that it exists."""
     (made,) = await visits(live, 1)
-    secret = secret_key(live)
     key = EVENT_ROWS.key.pack(live.organization.number, UUID(made).bytes)
     engine = live.found.store.engine
     with closing(engine.read()) as reader:
         row = reader.get(EVENT_ROWS.name, key)
     assert row is not None
     engine.write(lambda writer: writer.delete(EVENT_ROWS.name, key))
-    assert_error(await get(live, secret, f"/{made}"), 500, "internal_error")
+    assert_error(await get(live, server_key, f"/{made}"), 500, "internal_error")
     live.clock.advance(hours=31 * 24)
-    assert_error(await get(live, secret, f"/{made}"), 404, "event_not_found")
+    assert_error(await get(live, server_key, f"/{made}"), 404, "event_not_found")
     engine.write(lambda writer: writer.put_many(EVENT_ROWS.name, [(key, row)]))

@@ -15,7 +15,7 @@ from svc.kernel.values.fields import Platform
 from tests.spec.responses import BROWSER
 from tests.spec.test_apps import App
 from tests.spec.test_proven_visits import Browser, fired
-from tests.support.live import PUBLIC_ADDRESS, Live, live_service, report, succeeded
+from tests.support.live import PUBLIC_ADDRESS, USER_AGENT, Live, live_service, report, succeeded
 from tests.support.mmdb_writer import Tree
 from tests.support.proofs import BrowserKey, compact, send
 
@@ -73,6 +73,11 @@ class Site:
         return event.json()["document"]["evidence"]
 
 
+@pytest.fixture
+def site(live: Live) -> Site:
+    return Site(live)
+
+
 def weight(answer: dict[str, Any], signal: str) -> int:
     return next((one["weight"] for one in answer.get("triggers", ()) if one["signal"] == signal), 0)
 
@@ -80,8 +85,8 @@ def weight(answer: dict[str, Any], signal: str) -> int:
 # storage_renewed
 
 
-async def test_the_third_new_token_of_one_report_at_one_address_within_a_day_fires(live: Live):
-    site, tokens = Site(live), Site(live).tokens()
+async def test_the_third_new_token_of_one_report_at_one_address_within_a_day_fires(live: Live, site: Site):
+    tokens = site.tokens()
     answers: list[dict[str, Any]] = []
     for _ in range(4):
         answers.append(await site.visit(report(client_token=next(tokens))))
@@ -91,8 +96,8 @@ async def test_the_third_new_token_of_one_report_at_one_address_within_a_day_fir
 
 
 @pytest.mark.parametrize("changed", ["address", "report", "organization", "nothing new", "a day later"])
-async def test_what_is_no_third_new_token_is_silent(live: Live, changed: str):
-    site, tokens = Site(live), Site(live).tokens()
+async def test_what_is_no_third_new_token_is_silent(live: Live, site: Site, changed: str):
+    tokens = site.tokens()
     first = [next(tokens) for _ in range(2)]
     for token in first:
         await site.visit(report(client_token=token))
@@ -112,9 +117,9 @@ async def test_what_is_no_third_new_token_is_silent(live: Live, changed: str):
 
 
 @pytest.mark.slow(0.2)
-async def test_equal_devices_of_which_one_came_back_are_no_storage_that_is_cleared(live: Live):
+async def test_equal_devices_of_which_one_came_back_are_no_storage_that_is_cleared(live: Live, site: Site):
     """An office of equal laptops: an older token returned after a newer one, so that they are several."""
-    site, tokens = Site(live), Site(live).tokens()
+    tokens = site.tokens()
     laptops = [next(tokens) for _ in range(6)]
     for token in laptops[:2]:
         await site.visit(report(client_token=token))
@@ -143,8 +148,8 @@ async def test_phones_of_one_model_are_told_by_their_device_ids(live: Live, plat
     assert [weight(answer, "storage_renewed") for answer in cleared] == [0, 0, 10]
 
 
-async def test_a_report_that_is_sent_again_renews_no_storage(live: Live):
-    site, token = Site(live), next(Site(live).tokens())
+async def test_a_report_that_is_sent_again_renews_no_storage(live: Live, site: Site):
+    token = next(site.tokens())
     signals = report(client_token=token) | {"nonce": "once-alone"}
     key = live.issue()[1]
     for _ in range(5):
@@ -174,8 +179,7 @@ async def test_what_an_office_or_a_class_brings_is_no_burst(live: Live, number: 
 
 
 @pytest.mark.slow(0.5)
-async def test_eighty_new_visitors_in_eighty_seconds_are_a_burst_and_weigh_twice(live: Live):
-    site = Site(live)
+async def test_eighty_new_visitors_in_eighty_seconds_are_a_burst_and_weigh_twice(site: Site):
     answers = await burst(site, 80, 80)
     weights = [weight(answer, "new_visitor_burst") for answer in answers]
     assert weights == [0] * 18 + [30] * 62
@@ -191,34 +195,24 @@ async def test_a_slow_burst_weighs_once_and_beyond_twice_as_many_twice(live: Liv
     assert weights == [0] * 30 + [15] * 30 + [30] * 4
 
 
-@pytest.mark.parametrize("other", ["address", "class", "organization", "environment"])
 @pytest.mark.slow(0.3)
-async def test_a_burst_is_of_one_address_class_and_organization(live: Live, other: str):
-    site, signals, ip = Site(live), report(90), PUBLIC_ADDRESS
+async def test_a_burst_is_of_new_visitors_of_one_address_class_and_organization(live: Live, site: Site):
     await burst(site, 40, 10)
-    match other:
-        case "address":
-            ip = ELSEWHERE
-        case "class":
-            signals["userAgent"] = signals["userAgent"].replace("Windows NT 10.0; Win64; x64", "X11; Linux x86_64")
-        case "organization":
-            site = Site(live, organization=live.new_organization().number)
-        case _:
-            site = Site(live, environment="production")
-    assert "new_visitor_burst" not in fired(await site.visit(signals, ip))
-
-
-@pytest.mark.slow(0.3)
-async def test_who_comes_back_is_no_new_visitor(live: Live):
-    site = Site(live)
-    await burst(site, 40, 10)
-    assert "new_visitor_burst" not in fired(await site.visit(report(1)))
+    linux = USER_AGENT.replace("Windows NT 10.0; Win64; x64", "X11; Linux x86_64")
+    others = [
+        await site.visit(report(1)),
+        await site.visit(report(90), ELSEWHERE),
+        await site.visit(report(91, userAgent=linux)),
+        await Site(live, organization=live.new_organization().number).visit(report(92)),
+        await Site(live, environment="production").visit(report(93)),
+    ]
+    assert not any("new_visitor_burst" in fired(answer) for answer in others)
+    assert "new_visitor_burst" in fired(await site.visit(report(94)))
 
 
 @pytest.mark.slow(0.4)
-async def test_where_known_visitors_come_many_new_ones_are_usual(live: Live):
+async def test_where_known_visitors_come_many_new_ones_are_usual(live: Live, site: Site):
     """A carrier's address: as many known visitors as new ones."""
-    site = Site(live)
     await burst(site, 18, 10)
     live.clock.advance(hours=48)
     for device in range(1, 19):
@@ -236,8 +230,7 @@ async def test_made_up_phones_of_one_address_are_a_burst(live: Live):
     assert [weight(answer, "new_visitor_burst") for answer in answers[18:]] == [30] * 22
 
 
-async def test_an_erased_visitor_is_in_no_row_of_its_address(live: Live):
-    site, management = Site(live), live.issue("management")[1]
+async def test_an_erased_visitor_is_in_no_row_of_its_address(live: Live, site: Site, management: str):
     answer = await site.visit(report(1))
     path = f"/api/v1/management/organizations/{live.organization.id}/visitors/{answer['visitor_id']}"
     assert (await live.client.delete(path, headers={"x-api-key": management})).status_code == 204
@@ -248,8 +241,8 @@ async def test_an_erased_visitor_is_in_no_row_of_its_address(live: Live):
 # key_shared
 
 
-async def test_one_key_behind_three_tokens_is_shared_and_no_proof_any_more(live: Live):
-    site, tokens, key = Site(live), Site(live).tokens(), BrowserKey(1)
+async def test_one_key_behind_three_tokens_is_shared_and_no_proof_any_more(live: Live, site: Site):
+    tokens, key = site.tokens(), BrowserKey(1)
     used = [next(tokens) for _ in range(3)]
     answers = [await site.visit(report(at, client_token=token), key=key) for at, token in enumerate(used)]
     assert [weight(answer, "key_shared") for answer in answers] == [0, 0, 30]
@@ -262,8 +255,8 @@ async def test_one_key_behind_three_tokens_is_shared_and_no_proof_any_more(live:
 
 
 @pytest.mark.parametrize("other", ["two tokens", "three keys", "organization", "unsigned"])
-async def test_what_is_no_third_token_of_a_key_is_silent(live: Live, other: str):
-    site, tokens = Site(live), Site(live).tokens()
+async def test_what_is_no_third_token_of_a_key_is_silent(live: Live, site: Site, other: str):
+    tokens = site.tokens()
     for at in range(3):
         key: BrowserKey | None = BrowserKey(1)
         if at == 2:
@@ -330,8 +323,7 @@ async def signed_visits(site: Site, outcomes: str) -> list[dict[str, Any]]:
      ("-" * 20 + "+" * 20, True)],
 )  # fmt: skip
 @pytest.mark.slow(0.2)
-async def test_a_failed_proof_counts_where_18_of_the_last_20_were_verified(live: Live, before: str, fires: bool):
-    site = Site(live)
+async def test_a_failed_proof_counts_where_18_of_the_last_20_were_verified(site: Site, before: str, fires: bool):
     await signed_visits(site, before)
     failed = await site.visit(report(1, client_token="a" * 32), ELSEWHERE, BrowserKey(99), broken=True)
     assert weight(failed, "proof_failed") == 20 * fires
@@ -349,8 +341,7 @@ async def test_proofs_of_another_organization_say_nothing(live: Live):
 
 
 @pytest.mark.slow(0.2)
-async def test_a_report_that_is_sent_again_changes_nothing_of_its_origin(live: Live):
-    site = Site(live)
+async def test_a_report_that_is_sent_again_changes_nothing_of_its_origin(live: Live, site: Site):
     await signed_visits(site, "+" * 20)
     key = live.issue()[1]
     body = BrowserKey(7).signed(
@@ -386,20 +377,28 @@ async def release(site: Site, devices: int, single: int = 0) -> None:
         await site.visit(signals, f"81.2.{device}.9")
 
 
-@pytest.mark.parametrize(("field", "value"), [("canvas", "d" * 32), ("audio", "124.0434752751607499")])
 @pytest.mark.slow(0.3)
-async def test_a_value_that_no_other_of_fifty_devices_has_fires(live: Live, field: str, value: str):
-    site = Site(live)
+async def test_a_value_that_no_other_of_fifty_devices_of_a_release_has_fires(live: Live, site: Site):
     await release(site, 50)
-    invented = await site.visit(rendering(99, **{field: value}), ELSEWHERE)
-    assert weight(invented, "unseen_rendering") == 5
-    assert (await site.evidence(invented))["unseen_rendering"] == [f"{field}_never_seen"]
+    for field, value in (("canvas", "d" * 32), ("audio", "124.0434752751607499")):
+        invented = await site.visit(rendering(99, **{field: value}), ELSEWHERE)
+        assert weight(invented, "unseen_rendering") == 5
+        assert (await site.evidence(invented))["unseen_rendering"] == [f"{field}_never_seen"]
     assert "unseen_rendering" not in fired(await site.visit(rendering(100), "81.3.1.1"))
+    signals = rendering(101, canvas="e" * 32)
+    elsewhere = Site(live, organization=live.new_organization().number)
+    others = [
+        await site.visit(signals | {"userAgent": USER_AGENT.replace("Chrome/1", "Chrome/9")}),
+        await site.visit(signals | {"userAgent": USER_AGENT.replace("Windows NT 10.0; Win64; x64", "X11; Linux")}),
+        await site.visit(signals | {"webgl": GPU | {"renderer": "ANGLE (AMD, AMD Radeon Direct3D11 vs_5_0 ps_5_0)"}}),
+        await elsewhere.visit(signals),
+    ]
+    assert not any("unseen_rendering" in fired(answer) for answer in others)
+    assert "unseen_rendering" in fired(await site.visit(signals))
 
 
 @pytest.mark.slow(0.6)
-async def test_invented_values_do_not_become_known(live: Live):
-    site = Site(live)
+async def test_invented_values_do_not_become_known(site: Site):
     await release(site, 50)
     for device in range(100, 120):
         answer = await site.visit(rendering(device, canvas=f"{device:032x}"), f"81.3.{device}.9")
@@ -407,16 +406,14 @@ async def test_invented_values_do_not_become_known(live: Live):
 
 
 @pytest.mark.slow(0.5)
-async def test_a_program_that_invents_every_device_is_seen_in_a_young_store(live: Live):
+async def test_a_program_that_invents_every_device_is_seen_in_a_young_store(site: Site):
     """What does not come back does not make a release look as if its devices varied."""
-    site = Site(live)
     answers = [await site.visit(rendering(at, canvas=f"{at:032x}"), f"81.4.{at}.9") for at in range(1, 81)]
     assert [weight(answer, "unseen_rendering") for answer in answers] == [0] * 50 + [5] * 30
 
 
 @pytest.mark.slow(0.3)
-async def test_a_device_that_comes_back_on_another_day_is_real(live: Live):
-    site = Site(live)
+async def test_a_device_that_comes_back_on_another_day_is_real(live: Live, site: Site):
     await release(site, 50)
     odd = rendering(99, canvas="d" * 32, client_token="t" * 32)
     assert "unseen_rendering" in fired(await site.visit(odd, ELSEWHERE))
@@ -425,21 +422,8 @@ async def test_a_device_that_comes_back_on_another_day_is_real(live: Live):
     assert "unseen_rendering" not in fired(await site.visit(rendering(98, canvas="d" * 32), "81.3.1.1"))
 
 
-@pytest.mark.parametrize("other", ["49 devices", "version", "system", "renderer", "own values", "organization"])
+@pytest.mark.parametrize(("devices", "single"), [(49, 0), (52, 2)])
 @pytest.mark.slow(0.3)
-async def test_where_a_release_is_not_known_or_varies_it_is_silent(live: Live, other: str):
-    site = Site(live)
-    await release(site, 49 if other == "49 devices" else 52, single=2 if other == "own values" else 0)
-    signals = rendering(99, canvas="d" * 32)
-    match other:
-        case "version":
-            signals["userAgent"] = signals["userAgent"].replace("Chrome/1", "Chrome/9")
-        case "system":
-            signals["userAgent"] = signals["userAgent"].replace("Windows NT 10.0; Win64; x64", "X11; Linux x86_64")
-        case "renderer":
-            signals["webgl"] = GPU | {"renderer": "ANGLE (AMD, AMD Radeon Direct3D11 vs_5_0 ps_5_0)"}
-        case "organization":
-            site = Site(live, organization=live.new_organization().number)
-        case _:
-            pass
-    assert "unseen_rendering" not in fired(await site.visit(signals, ELSEWHERE))
+async def test_where_a_release_is_not_known_or_varies_it_is_silent(site: Site, devices: int, single: int):
+    await release(site, devices, single)
+    assert "unseen_rendering" not in fired(await site.visit(rendering(99, canvas="d" * 32), ELSEWHERE))

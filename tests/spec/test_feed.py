@@ -18,7 +18,7 @@ from tests.spec.automation import Automation
 from tests.spec.commands import run_beside
 from tests.spec.responses import assert_error, assert_invalid, visit
 from tests.spec.test_events import EVENTS, get, secret_key, visits
-from tests.support.live import Live, live_service
+from tests.support.live import Live, live_service, succeeded
 
 HOUR_MS = 3_600_000
 EVEN, ODD = "81.2.69.160", "81.2.69.161"
@@ -26,9 +26,7 @@ EVEN, ODD = "81.2.69.160", "81.2.69.161"
 
 async def feed(live: Live, key: str, **query: Any) -> tuple[list[str], str]:
     """Request ids of a page of the feed, and its cursor."""
-    response = await get(live, key, order="oldest", **query)
-    assert response.status_code == 200, response.text
-    body = response.json()
+    body = succeeded(await get(live, key, order="oldest", **query))
     assert (body["page"], body["page_size"]) == (1, query.get("limit", 10))
     return [row["request_id"] for row in body["rows"]], body["next_cursor"]
 
@@ -84,12 +82,11 @@ async def test_what_is_stored_by_a_clock_that_is_behind_comes_behind_the_cursor_
     assert await whole_feed(live, secret, limit=1) == made + late
 
 
-async def test_an_event_by_a_clock_that_is_far_ahead_is_not_held_back_until_then(live: Live):
-    secret = secret_key(live)
+async def test_an_event_by_a_clock_that_is_far_ahead_is_not_held_back_until_then(live: Live, server_key: str):
     live.clock.now_ms += HOUR_MS
     ahead = await visits(live, 1)
     live.clock.now_ms -= HOUR_MS
-    assert (await feed(live, secret))[0] == ahead
+    assert (await feed(live, server_key))[0] == ahead
 
 
 async def test_the_feed_is_of_the_environment_and_the_organization_of_the_key(live: Live):
@@ -103,27 +100,24 @@ async def test_the_feed_is_of_the_environment_and_the_organization_of_the_key(li
     assert (await feed(live, secret_key(live)))[0] == made, "any key of the environment"
 
 
-async def test_a_cursor_goes_on_with_any_filters(live: Live):
-    _, public = live.issue()
-    secret = secret_key(live)
+async def test_a_cursor_goes_on_with_any_filters(live: Live, server_key: str, key: str):
     made: list[str] = []
     for number in range(6):
         here = {"x-forwarded-for": EVEN if number % 2 == 0 else ODD}
-        answer = await visit(live, public, headers=here, account_id="user-1")
+        answer = await visit(live, key, headers=here, account_id="user-1")
         made.append(answer.json()["request_id"])
         live.clock.now_ms += 1000
     live.clock.now_ms += HOLD_MS
-    assert await whole_feed(live, secret, ip_address=EVEN, limit=2) == made[::2]
-    page, cursor = await feed(live, secret, ip_address=EVEN, limit=1)
+    assert await whole_feed(live, server_key, ip_address=EVEN, limit=2) == made[::2]
+    page, cursor = await feed(live, server_key, ip_address=EVEN, limit=1)
     assert page == made[:1]
-    assert (await feed(live, secret, after=cursor, ip_address=ODD, kind="human"))[0] == made[1::2]
-    assert (await feed(live, secret, after=cursor))[0] == made[1:]
+    assert (await feed(live, server_key, after=cursor, ip_address=ODD, kind="human"))[0] == made[1::2]
+    assert (await feed(live, server_key, after=cursor))[0] == made[1:]
 
 
-async def test_what_a_feed_does_not_have_is_refused(live: Live):
+async def test_what_a_feed_does_not_have_is_refused(live: Live, server_key: str):
     await visits(live, 1)
-    secret = secret_key(live)
-    _, cursor = await feed(live, secret)
+    _, cursor = await feed(live, server_key)
     now = timestamp(live.clock.now_ms)
     wrong_here: dict[str, dict[str, Any]] = {
         "page": {"page": 1},
@@ -132,39 +126,40 @@ async def test_what_a_feed_does_not_have_is_refused(live: Live):
         "from": {"from_": now, "after": cursor},
     }
     for field, query in wrong_here.items():
-        assert_invalid(await get(live, secret, order="oldest", **query), field, "invalid_value", "query")
-    assert_invalid(await get(live, secret, after=cursor), "after", "invalid_value", "query")
-    assert_invalid(await get(live, secret, order="newest", after=cursor), "after", "invalid_value", "query")
-    assert_invalid(await get(live, secret, order="upwards"), "order", "invalid_value", "query")
-    assert_invalid(await get(live, secret, cursor=cursor), "cursor", "invalid_cursor", "query")
-    list_cursor = (await get(live, secret, limit=1, order="newest")).json().get("next_cursor", "")
+        assert_invalid(await get(live, server_key, order="oldest", **query), field, "invalid_value", "query")
+    assert_invalid(await get(live, server_key, after=cursor), "after", "invalid_value", "query")
+    assert_invalid(await get(live, server_key, order="newest", after=cursor), "after", "invalid_value", "query")
+    assert_invalid(await get(live, server_key, order="upwards"), "order", "invalid_value", "query")
+    assert_invalid(await get(live, server_key, cursor=cursor), "cursor", "invalid_cursor", "query")
+    list_cursor = (await get(live, server_key, limit=1, order="newest")).json().get("next_cursor", "")
     for wrong in ("", "A" * 44, cursor[:-2], list_cursor):
-        assert_invalid(await get(live, secret, order="oldest", after=wrong), "after", "invalid_cursor", "query")
+        assert_invalid(await get(live, server_key, order="oldest", after=wrong), "after", "invalid_cursor", "query")
     for start, issue in (("then", "invalid_value"), (timestamp(live.clock.now_ms + 1), "out_of_range")):
-        refused = await get(live, secret, order="oldest", from_=start)
+        refused = await get(live, server_key, order="oldest", from_=start)
         assert_error(refused, 422, "invalid_window", ("from", issue, "query"))
-    refused = await get(live, secret, order="oldest", level="none")
+    refused = await get(live, server_key, order="oldest", level="none")
     assert_error(refused, 422, "invalid_window", ("level", "invalid_value", "query"))
-    assert_invalid(await get(live, secret, order="oldest", limit=201), "limit", "out_of_range", "query")
+    assert_invalid(await get(live, server_key, order="oldest", limit=201), "limit", "out_of_range", "query")
 
 
 @pytest.mark.parametrize("name", ["account_id", "action", "tag", "label"])
-async def test_a_feed_takes_no_filter_on_what_an_event_may_get_later(live: Live, name: str):
+async def test_a_feed_takes_no_filter_on_what_an_event_may_get_later(live: Live, server_key: str, name: str):
     """Decisions 19. A sign-up whose account is set after it was given out is in the list of the account, and would
     never come in a feed of it.
     """
     values = {"account_id": "user-1", "action": "log_in", "tag": "order 1", "label": "fraud"}
     sign_up = (await visit(live, live.issue()[1], action="sign_up")).json()["request_id"]
-    secret = secret_key(live)
     live.clock.now_ms += HOLD_MS
-    page, cursor = await feed(live, secret)
+    page, cursor = await feed(live, server_key)
     assert page == [sign_up]
-    changed = await live.client.patch(f"{EVENTS}/{sign_up}", json=values, headers={"x-api-key": secret})
+    changed = await live.client.patch(f"{EVENTS}/{sign_up}", json=values, headers={"x-api-key": server_key})
     assert changed.status_code == 200, changed.text
-    assert [row["request_id"] for row in (await get(live, secret, **{name: values[name]})).json()["rows"]] == [sign_up]
+    assert [row["request_id"] for row in (await get(live, server_key, **{name: values[name]})).json()["rows"]] == [
+        sign_up
+    ]
     for behind in ({}, {"after": cursor}):
         for value in (values[name], "\x00" * 2000):
-            refused = await get(live, secret, order="oldest", **behind, **{name: value})
+            refused = await get(live, server_key, order="oldest", **behind, **{name: value})
             assert_invalid(refused, name, "not_with_order", "query")
 
 
@@ -243,20 +238,18 @@ async def test_a_clock_that_retention_does_not_believe_hides_nothing_from_a_curs
     assert (await feed(live, secret, after=cursor))[0] == old[1:]
 
 
-async def test_the_lists_of_the_console_have_no_feed(live: Live):
-    secret = secret_key(live)
-    response = await live.client.get("/console/api/events?order=oldest", headers={"x-api-key": secret})
+async def test_the_lists_of_the_console_have_no_feed(live: Live, server_key: str):
+    response = await live.client.get("/console/api/events?order=oldest", headers={"x-api-key": server_key})
     assert response.status_code in (401, 422)
 
 
-@pytest.mark.usefixtures("engine")
 @pytest.mark.slow(0.2)
-async def test_cursors_outlive_a_restart(tmp_path: Any):
-    async with live_service(tmp_path) as live:
+async def test_cursors_outlive_a_restart(directory: Path):
+    async with live_service(directory) as live:
         made, secret = await visits(live, 3), secret_key(live)
         live.clock.now_ms += HOLD_MS
         _, cursor = await feed(live, secret, limit=1)
         now_ms = live.clock.now_ms
-    async with live_service(tmp_path) as live:
+    async with live_service(directory) as live:
         live.clock.now_ms = now_ms
         assert (await feed(live, secret, after=cursor))[0] == made[1:]

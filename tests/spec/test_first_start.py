@@ -185,11 +185,10 @@ def organizations(run: Run, directory: Path) -> list[Any]:
     return run("org", "list", "--data", directory, "--json").json["organizations"]
 
 
-@pytest.mark.usefixtures("engine")
-def test_init_without_origins_issues_no_public_key_and_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_init_without_origins_issues_no_public_key_and_says_so(directory: Path, capsys: pytest.CaptureFixture[str]):
     """Decisions 2.7. A second call does nothing."""
     world = World.real()
-    found = opened(tmp_path / "data", world)
+    found = opened(directory / "data", world)
     try:
         initialize(found, world, "us", as_json=False)
         printed = capsys.readouterr().out

@@ -12,7 +12,7 @@ from svc.identify.history.origins import EXPECTED_FROM, REMEMBERED
 from svc.identify.matching.lessons import ENOUGH
 from svc.kernel.values.ids import DAY_MS
 from tests.spec.responses import forward, visit
-from tests.support.live import ORIGIN, PUBLIC_ADDRESS, SCRIPTED, USER_AGENT, Live, live_service, report
+from tests.support.live import ORIGIN, PUBLIC_ADDRESS, SCRIPTED, USER_AGENT, Live, live_service, report, succeeded
 from tests.support.worlds import EPOCH_MS
 
 pytestmark = pytest.mark.any_store
@@ -43,9 +43,7 @@ async def fired(live: Live, key: str, headers: dict[str, str], signals: Any = No
     content = {"sdk": given.pop("sdk", {"platform": "web"}), "signals": signals or report()}
     sent = {"x-api-key": key, "origin": ORIGIN, "user-agent": USER_AGENT, "x-forwarded-for": PUBLIC_ADDRESS}
     sent |= {"accept": "*/*", "accept-encoding": "gzip"} | given | headers
-    response = await live.client.post("/api/v1/identify", json=content, headers=sent)
-    assert response.status_code == 200, response.text
-    return await evidence(live, response.json())
+    return await evidence(live, succeeded(await live.client.post("/api/v1/identify", json=content, headers=sent)))
 
 
 async def evidence(live: Live, answer: dict[str, Any]) -> tuple[str, ...]:
@@ -58,9 +56,8 @@ async def evidence(live: Live, answer: dict[str, Any]) -> tuple[str, ...]:
     return tuple(read.json()["document"]["evidence"]["forged_report"])
 
 
-async def test_a_copied_report_from_a_program_with_a_browsers_user_agent_fires(live: Live):
+async def test_a_copied_report_from_a_program_with_a_browsers_user_agent_fires(live: Live, key: str):
     """The report, its user agent and a fresh nonce, and no other header that a browser sends."""
-    _, key = live.issue()
     assert await fired(live, key, NONE) == ("accept_language_missing", "fetch_metadata_missing")
     with_hints = report(userAgentData=UA_DATA)
     assert await fired(live, key, NONE, with_hints) == (
@@ -69,20 +66,17 @@ async def test_a_copied_report_from_a_program_with_a_browsers_user_agent_fires(l
     assert await fired(live, key, SCRIPTED | HINTS, with_hints) == ()
 
 
-@pytest.mark.parametrize(
-    ("user_agent", "fires"),
-    [(USER_AGENT, True), (FIREFOX, True), (SAFARI_17, True), (CHROME_79, False), (SAFARI_15, False), (WEB_VIEW, False),
-     (FIREFOX.replace("140", "89"), False), ("Mozilla/5.0 (X11; Linux x86_64) Something/1.0", False)],
-)  # fmt: skip
-async def test_fetch_metadata_is_expected_of_browsers_and_versions_that_send_it(
-    live: Live, user_agent: str, *, fires: bool
-):
+async def test_fetch_metadata_is_expected_of_browsers_and_versions_that_send_it(live: Live, key: str):
     """Chromium from 80, Firefox from 90, Safari from 16.4; web views make requests of their own."""
-    _, key = live.issue()
-    headers = {"accept-language": "en-GB,en", "user-agent": user_agent}
-    found = await fired(live, key, headers, {"userAgent": user_agent, "languages": ["en-GB"]})
-    assert found == (("fetch_metadata_missing",) if fires else ())
-    assert await fired(live, key, headers | SCRIPTED, {"userAgent": user_agent, "languages": ["en-GB"]}) == ()
+    for user_agent, fires in (
+        (USER_AGENT, True), (FIREFOX, True), (SAFARI_17, True), (CHROME_79, False), (SAFARI_15, False),
+        (WEB_VIEW, False), (FIREFOX.replace("140", "89"), False),
+        ("Mozilla/5.0 (X11; Linux x86_64) Something/1.0", False),
+    ):  # fmt: skip
+        headers = {"accept-language": "en-GB,en", "user-agent": user_agent}
+        found = await fired(live, key, headers, {"userAgent": user_agent, "languages": ["en-GB"]})
+        assert found == (("fetch_metadata_missing",) if fires else ())
+        assert await fired(live, key, headers | SCRIPTED, {"userAgent": user_agent, "languages": ["en-GB"]}) == ()
 
 
 @pytest.mark.parametrize(
@@ -104,9 +98,8 @@ async def test_what_browsers_send_to_secure_addresses_alone_is_not_missed_elsewh
     assert found == (("hints_missing", "fetch_metadata_missing") if fires else ())
 
 
-@pytest.mark.parametrize(
-    ("changed", "expected"),
-    [
+async def test_headers_that_say_something_else_than_the_report_fire(live: Live, key: str):
+    for changed, expected in (
         ({"sec-ch-ua": '"Chromium";v="120", "Google Chrome";v="120"'}, ("hints_vs_report",)),
         ({"sec-ch-ua": '"Chromium";v="137", "Microsoft Edge";v="137"'}, ("hints_vs_report",)),
         ({"sec-ch-ua-platform": '"Linux"'}, ("hints_vs_report",)),
@@ -115,17 +108,11 @@ async def test_what_browsers_send_to_secure_addresses_alone_is_not_missed_elsewh
         ({"sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}, ("fetch_metadata_of_no_script",)),
         ({"sec-fetch-dest": "image"}, ("fetch_metadata_of_no_script",)),
         ({"sec-fetch-mode": "same-origin", "sec-fetch-site": "same-origin"}, ()),
-    ],
-)
-async def test_headers_that_say_something_else_than_the_report_fire(
-    live: Live, changed: dict[str, str], expected: tuple[str, ...]
-):
-    _, key = live.issue()
-    assert await fired(live, key, SCRIPTED | HINTS | changed, report(userAgentData=UA_DATA)) == expected
+    ):
+        assert await fired(live, key, SCRIPTED | HINTS | changed, report(userAgentData=UA_DATA)) == expected
 
 
-async def test_firefox_sends_no_client_hints_and_one_that_does_is_none(live: Live):
-    _, key = live.issue()
+async def test_firefox_sends_no_client_hints_and_one_that_does_is_none(live: Live, key: str):
     page = {"userAgent": FIREFOX, "languages": ["en-GB"]}
     assert await fired(live, key, SCRIPTED | {"user-agent": FIREFOX}, page) == ()
     assert await fired(live, key, SCRIPTED | HINTS | {"user-agent": FIREFOX}, page) == ("sent_hints_of_another_engine",)
@@ -149,9 +136,9 @@ def sdk_report(nonce_ms: int, collected_ms: int, *without: str) -> dict[str, Any
     return {name: value for name, value in signals.items() if name not in without}
 
 
-@pytest.mark.parametrize(
-    ("signals", "expected"),
-    [
+async def test_a_report_like_the_sdks_is_whole_and_of_one_moment(live: Live, key: str):
+    """Its probes, and a nonce of the time at which it was collected. A clock that is wrong by a day is honest."""
+    for signals, expected in (
         (sdk_report(EPOCH_MS, EPOCH_MS), ()),
         (sdk_report(EPOCH_MS - DAY_MS, EPOCH_MS - DAY_MS), ()),
         (sdk_report(EPOCH_MS, EPOCH_MS, "probes"), ("probes_missing",)),
@@ -160,22 +147,15 @@ def sdk_report(nonce_ms: int, collected_ms: int, *without: str) -> dict[str, Any
         (sdk_report(EPOCH_MS, EPOCH_MS - 3 * DAY_MS), ("collected_at_vs_nonce",)),
         (sdk_report(EPOCH_MS - 500 * DAY_MS, EPOCH_MS - 500 * DAY_MS), ("collected_at_impossible",)),
         (sdk_report(0, EPOCH_MS, "nonce"), ()),
-    ],
-)
-async def test_a_report_like_the_sdks_is_whole_and_of_one_moment(
-    live: Live, signals: dict[str, Any], expected: tuple[str, ...]
-):
-    """Its probes, and a nonce of the time at which it was collected. A clock that is wrong by a day is honest."""
-    _, key = live.issue()
-    assert await fired(live, key, SCRIPTED, signals, sdk=OF_THE_SDK) == expected
+    ):
+        assert await fired(live, key, SCRIPTED, signals, sdk=OF_THE_SDK) == expected
 
 
-@pytest.mark.parametrize("version", ["1.0.0", "0.0.9", "0.2", "0.999.0", "my own", None])
-async def test_others_may_send_what_the_libraries_of_the_sdk_collect(live: Live, version: str | None):
+async def test_others_may_send_what_the_libraries_of_the_sdk_collect(live: Live, key: str):
     """Only what calls itself a release of the web SDK must have its probes."""
-    _, key = live.issue()
-    sdk = {"platform": "web"} | ({} if version is None else {"version": version})
-    assert await fired(live, key, SCRIPTED, sdk_report(EPOCH_MS, EPOCH_MS, "probes"), sdk=sdk) == ()
+    for version in ("1.0.0", "0.0.9", "0.2", "0.999.0", "my own", None):
+        sdk = {"platform": "web"} | ({} if version is None else {"version": version})
+        assert await fired(live, key, SCRIPTED, sdk_report(EPOCH_MS, EPOCH_MS, "probes"), sdk=sdk) == ()
 
 
 FORWARDED = {
@@ -203,8 +183,7 @@ async def test_keys_that_do_not_forward_the_headers_stay_silent(live: Live, kind
     assert await found(SCRIPTED | HINTS | {"sec-ch-ua-platform": '"Linux"'}) == ("hints_vs_report",)
 
 
-async def test_a_program_that_names_itself_is_no_forgery(live: Live):
-    _, key = live.issue()
+async def test_a_program_that_names_itself_is_no_forgery(live: Live, key: str):
     assert await fired(live, key, {"user-agent": "curl/8.5.0"}, {"timezone": "UTC"}) == ()
 
 
@@ -220,12 +199,11 @@ async def test_apps_are_not_compared_with_browsers(live: Live):
 # The TLS handshake
 
 
-@pytest.mark.usefixtures("engine")
-async def test_a_handshake_is_shown_and_accepted_only_from_trusted_proxies(tmp_path: Path):
+async def test_a_handshake_is_shown_and_accepted_only_from_trusted_proxies(directory: Path):
     """Setting `connection_tls_header`: archived, and part of the event's document."""
     for trusted, shown in ((("127.0.0.1/32",), {"tls": "t13d1516h2_8daaf6152771"}), (("10.0.0.0/8",), None)):
         settings: dict[str, Any] = {"trusted_proxies": trusted, "connection_tls_header": "x-ja4"}
-        async with live_service(tmp_path / trusted[0][:2], **settings) as live:
+        async with live_service(directory / trusted[0][:2], **settings) as live:
             _, key = live.issue()
             _, secret = live.issue("secret")
             answer = (await visit(live, key, headers={"x-ja4": "t13d1516h2_8daaf6152771"})).json()
@@ -234,32 +212,30 @@ async def test_a_handshake_is_shown_and_accepted_only_from_trusted_proxies(tmp_p
 
 
 @pytest.mark.slow(3)
-@pytest.mark.usefixtures("engine")
-async def test_a_handshake_that_no_visitor_of_the_class_makes_fires_once_enough_are_known(tmp_path: Path):
+@pytest.mark.served(connection_tls_header="x-ja4")
+async def test_a_handshake_that_no_visitor_of_the_class_makes_fires_once_enough_are_known(live: Live, key: str):
     """Learned from visitors who came back with their token, once a day each; never judged by few."""
-    async with live_service(tmp_path, connection_tls_header="x-ja4") as live:
-        _, key = live.issue()
 
-        async def comes(device: int, handshake: str, *, is_new: bool = False) -> Any:
-            token = {"client_token": f"token of the device {device:04}", "client_token_is_new": is_new}
-            headers = {"x-ja4": handshake, "x-forwarded-for": f"81.{device // 200}.{device % 200}.9"}
-            return (await visit(live, key, report(device) | token, headers=headers)).json()
+    async def comes(device: int, handshake: str, *, is_new: bool = False) -> Any:
+        token = {"client_token": f"token of the device {device:04}", "client_token_is_new": is_new}
+        headers = {"x-ja4": handshake, "x-forwarded-for": f"81.{device // 200}.{device % 200}.9"}
+        return (await visit(live, key, report(device) | token, headers=headers)).json()
 
-        async def seen(device: int, handshake: str, *, is_new: bool = False) -> tuple[str, ...]:
-            return await evidence(live, await comes(device, handshake, is_new=is_new))
+    async def seen(device: int, handshake: str, *, is_new: bool = False) -> tuple[str, ...]:
+        return await evidence(live, await comes(device, handshake, is_new=is_new))
 
-        assert await seen(1, "of a program", is_new=True) == ()
-        devices = 90
-        for device in range(2, devices):
-            await comes(device, "of the browser", is_new=True)
-        for day in range(-(-ENOUGH // (devices - 2))):
-            assert await seen(devices + 2 + day, "of a program", is_new=True) == ()
-            live.clock.advance(hours=24)
-            for device in range(3, devices):
-                await comes(device, "of the browser")
-            assert await seen(2, "of the browser") == ()
-        assert await seen(devices, "of a program", is_new=True) == ("unusual_handshake",)
-        assert await seen(devices + 1, "of the browser", is_new=True) == ()
+    assert await seen(1, "of a program", is_new=True) == ()
+    devices = 90
+    for device in range(2, devices):
+        await comes(device, "of the browser", is_new=True)
+    for day in range(-(-ENOUGH // (devices - 2))):
+        assert await seen(devices + 2 + day, "of a program", is_new=True) == ()
+        live.clock.advance(hours=24)
+        for device in range(3, devices):
+            await comes(device, "of the browser")
+        assert await seen(2, "of the browser") == ()
+    assert await seen(devices, "of a program", is_new=True) == ("unusual_handshake",)
+    assert await seen(devices + 1, "of the browser", is_new=True) == ()
 
 
 PAGE_WITHOUT_HINTS = SCRIPTED
@@ -292,9 +268,8 @@ async def test_a_site_whose_own_policy_keeps_client_hints_back_accuses_nobody(li
 
 
 @pytest.mark.slow(2)
-async def test_a_policy_that_a_site_begins_to_send_is_learned_from_visitors_that_return(live: Live):
+async def test_a_policy_that_a_site_begins_to_send_is_learned_from_visitors_that_return(live: Live, key: str):
     """New visitors, as a program makes them, teach nothing."""
-    _, key = live.issue()
     unlike = report(userAgentData=UA_DATA)
     for number in range(1, REMEMBERED + 1):
         await returned(live, key, SCRIPTED | HINTS, number)

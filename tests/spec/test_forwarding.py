@@ -44,11 +44,10 @@ async def test_forwarded_details_are_those_of_the_visitor(live: Live, kind: str)
 
 
 @pytest.mark.parametrize("kind", ["proxy", "secret"])
-async def test_forwarded_headers_are_used_like_those_of_a_direct_request(live: Live, kind: str):
+async def test_forwarded_headers_are_used_like_those_of_a_direct_request(live: Live, key: str, kind: str):
     """Decisions 2.9: the visitor's `accept-language`, `sec-ch-ua*` and `sec-fetch-*`."""
     _, secret = live.issue(kind)
-    _, public = live.issue()
-    await visit(live, public, headers=HINTS)
+    await visit(live, key, headers=HINTS)
     await forward(live, secret, {**EVERYTHING, "accept-language": "ru", "sec-ch-ua": "of the server"})
     (_, direct), (request_id, forwarded) = live.events()
     for name in ("agent", "agent_version", "os"):
@@ -63,9 +62,10 @@ async def test_forwarded_headers_are_used_like_those_of_a_direct_request(live: L
 
 
 @pytest.mark.parametrize("kind", ["proxy", "secret"])
-@pytest.mark.parametrize(
-    ("sent", "issue"),
-    [
+async def test_malformed_forwarded_headers_are_refused(live: Live, kind: str):
+    """Decisions 2.9: a JSON object of texts, at most 2 kB; a name that is mistyped must not be missed silently."""
+    _, secret = live.issue(kind)
+    for sent, issue in (
         ("", "invalid_value"),
         ("nonsense", "invalid_value"),
         ("[]", "invalid_value"),
@@ -75,24 +75,19 @@ async def test_forwarded_headers_are_used_like_those_of_a_direct_request(live: L
         ('{"cookie": "a=b"}', "unknown_field"),
         ('{"accept_language": "de"}', "unknown_field"),
         (json.dumps({"accept-language": "x" * 2048}), "too_long"),
-    ],
-)
-async def test_malformed_forwarded_headers_are_refused(live: Live, kind: str, sent: str, issue: str):
-    """Decisions 2.9: a JSON object of texts, at most 2 kB; a name that is mistyped must not be missed silently."""
-    _, secret = live.issue(kind)
-    with nothing_stored(live):
-        refused = await forward(live, secret, {**EVERYTHING, "x-svc-visitor-headers": sent})
-        message = assert_error(refused, 422, "invalid_visitor_metadata", ("x-svc-visitor-headers", issue, "header"))
-        assert "accept-language, sec-ch-ua" in message
+    ):
+        with nothing_stored(live):
+            refused = await forward(live, secret, {**EVERYTHING, "x-svc-visitor-headers": sent})
+            message = assert_error(refused, 422, "invalid_visitor_metadata", ("x-svc-visitor-headers", issue, "header"))
+            assert "accept-language, sec-ch-ua" in message
 
 
-async def test_the_longest_forwarded_headers_are_accepted(live: Live):
+async def test_the_longest_forwarded_headers_are_accepted(live: Live, proxy: str):
     """Decisions 2.9: 2,048 bytes."""
-    _, secret = live.issue("proxy")
     longest = json.dumps({"accept-language": "x" * (2048 - len('{"accept-language": ""}'))})
     assert len(longest) == 2048
-    assert (await forward(live, secret, {**EVERYTHING, "x-svc-visitor-headers": longest})).status_code == 200
-    refused = await forward(live, secret, {**EVERYTHING, "x-svc-visitor-headers": longest.replace("x", "xx", 1)})
+    assert (await forward(live, proxy, {**EVERYTHING, "x-svc-visitor-headers": longest})).status_code == 200
+    refused = await forward(live, proxy, {**EVERYTHING, "x-svc-visitor-headers": longest.replace("x", "xx", 1)})
     assert_error(refused, 422, "invalid_visitor_metadata", ("x-svc-visitor-headers", "too_long", "header"))
 
 
@@ -110,9 +105,8 @@ async def test_a_forwarded_page_is_scored_for_the_web(live: Live, kind: str, cla
     assert live.events()[-1][1].platform == claimed.rpartition("-")[2]
 
 
-async def test_a_forwarded_public_key_needs_the_platform_of_the_forwarded_origin(live: Live):
+async def test_a_forwarded_public_key_needs_the_platform_of_the_forwarded_origin(live: Live, proxy: str):
     """Decisions 2.7, 2.9: that key's platforms apply; a page's is `web`."""
-    _, proxy = live.issue("proxy")
     _, native = live.issue(platforms=("ios",))
     _, both = live.issue(platforms=("ios", "web"))
     with nothing_stored(live):
@@ -124,37 +118,33 @@ async def test_a_forwarded_public_key_needs_the_platform_of_the_forwarded_origin
     assert (event.platform, event.sdk_platform) == ("web", "ios")
 
 
-@pytest.mark.parametrize(
-    ("sent", "kept"),
-    [
+async def test_a_forwarded_address_is_one_literal_in_any_notation(live: Live, proxy: str):
+    """Decisions 2.9: IPv4 or IPv6; an IPv4 address in IPv6 clothes is the IPv4 address."""
+    for sent, kept in (
         ("81.2.69.160", "81.2.69.160"),
         ("2a02:0C7C:0000::0001", "2a02:c7c::1"),
         ("::ffff:81.2.69.160", "81.2.69.160"),
         ("192.168.1.1", "192.168.1.1"),
-    ],
-)
-async def test_a_forwarded_address_is_one_literal_in_any_notation(live: Live, sent: str, kept: str):
-    """Decisions 2.9: IPv4 or IPv6; an IPv4 address in IPv6 clothes is the IPv4 address."""
-    _, secret = live.issue("proxy")
-    assert (await forward(live, secret, {"x-svc-visitor-ip": sent})).status_code == 200
-    ((_, event),) = live.events()
-    assert event.ip_address == kept
+    ):
+        assert (await forward(live, proxy, {"x-svc-visitor-ip": sent})).status_code == 200
+        *_, (_, event) = live.events()
+        assert event.ip_address == kept
 
 
 @pytest.mark.parametrize("kind", ["proxy", "secret"])
-@pytest.mark.parametrize("address", ["10.0.0.1", "192.0.2.1", "2001:db8::1", "127.0.0.1", "::ffff:10.0.0.1", "fe80::1"])
-async def test_in_production_a_forwarded_address_is_public(live: Live, kind: str, address: str):
+async def test_in_production_a_forwarded_address_is_public(live: Live, kind: str):
     """Decisions 2.9: nobody forwards a visitor's private address, and what has one would be free."""
     not_public = ("x-svc-visitor-ip", "not_public_address", "header")
     _, production = live.issue(kind, environment="production")
-    with nothing_stored(live):
-        refused = await forward(live, production, {**BROWSER, "x-svc-visitor-ip": address})
-        message = assert_error(refused, 422, "invalid_visitor_metadata", not_public)
-        assert "not a public one" in message
-        assert "missing or malformed" not in message
-    _, staging = live.issue(kind, environment="staging")
-    accepted = await forward(live, staging, {**BROWSER, "x-svc-visitor-ip": address})
-    assert accepted.json()["reason"] == "private_address"
+    for address in ("10.0.0.1", "192.0.2.1", "2001:db8::1", "127.0.0.1", "::ffff:10.0.0.1", "fe80::1"):
+        with nothing_stored(live):
+            refused = await forward(live, production, {**BROWSER, "x-svc-visitor-ip": address})
+            message = assert_error(refused, 422, "invalid_visitor_metadata", not_public)
+            assert "not a public one" in message
+            assert "missing or malformed" not in message
+        _, staging = live.issue(kind, environment="staging")
+        accepted = await forward(live, staging, {**BROWSER, "x-svc-visitor-ip": address})
+        assert accepted.json()["reason"] == "private_address"
 
 
 @pytest.mark.parametrize("kind", ["proxy", "secret"])
@@ -171,26 +161,22 @@ async def test_forwarding_without_the_visitor_address_is_refused(live: Live, kin
 
 
 @pytest.mark.parametrize("kind", ["proxy", "secret"])
-@pytest.mark.parametrize(
-    "address",
-    [
+async def test_a_malformed_address_is_refused(live: Live, kind: str):
+    """Interface 7, decisions 2.9."""
+    _, secret = live.issue(kind)
+    for address in (
         "", "nonsense", "81.2.69", "81.2.69.256", "081.2.69.160", "81.2.69.160:443", "[2a02:c7c::1]", "81.2.69.160/32",
         "fe80::1%eth0", "81.2.69.160, 81.2.69.161", "81.2.69.160 81.2.69.161", "1360152992", "0x51.2.69.160", "::g",
         "localhost",
-    ],
-)  # fmt: skip
-async def test_a_malformed_address_is_refused(live: Live, kind: str, address: str):
-    """Interface 7, decisions 2.9."""
-    _, secret = live.issue(kind)
-    with nothing_stored(live):
-        response = await forward(live, secret, {"x-svc-visitor-ip": address})
-        assert_error(response, 422, "invalid_visitor_metadata", ("x-svc-visitor-ip", "invalid_value", "header"))
+    ):  # fmt: skip
+        with nothing_stored(live):
+            response = await forward(live, secret, {"x-svc-visitor-ip": address})
+            assert_error(response, 422, "invalid_visitor_metadata", ("x-svc-visitor-ip", "invalid_value", "header"))
 
 
-async def test_a_duplicate_address_is_refused(live: Live):
+async def test_a_duplicate_address_is_refused(live: Live, proxy: str):
     """Decisions 2.9: one literal."""
-    _, secret = live.issue("proxy")
-    headers = [("x-api-key", secret), ("x-svc-visitor-ip", PUBLIC_ADDRESS), ("x-svc-visitor-ip", PUBLIC_ADDRESS)]
+    headers = [("x-api-key", proxy), ("x-svc-visitor-ip", PUBLIC_ADDRESS), ("x-svc-visitor-ip", PUBLIC_ADDRESS)]
     with nothing_stored(live):
         response = await live.client.post("/api/v1/identify", json={"sdk": {}, "signals": {}}, headers=headers)
         assert_error(response, 422, "invalid_visitor_metadata", ("x-svc-visitor-ip", "invalid_value", "header"))
@@ -218,23 +204,20 @@ async def test_a_user_agent_has_at_most_1024_bytes(live: Live, kind: str):
         assert_error(response, 422, "invalid_visitor_metadata", ("x-svc-visitor-user-agent", "too_long", "header"))
 
 
-async def test_visitor_headers_are_ignored_with_a_public_key(live: Live):
+async def test_visitor_headers_are_ignored_with_a_public_key(live: Live, key: str):
     """Decisions 2.9: "from any other key these headers are ignored", malformed ones too."""
-    _, secret = live.issue()
     wrong = {"x-svc-visitor-ip": "nonsense", "x-svc-visitor-origin": "nonsense", "x-svc-visitor-user-agent": "x" * 2000}
     for headers in ({**EVERYTHING, "x-svc-visitor-ip": "9.9.9.9"}, wrong, {"x-svc-public-key": "nonsense"}):
-        assert (await visit(live, secret, headers=headers)).status_code == 200
+        assert (await visit(live, key, headers=headers)).status_code == 200
     for _, event in live.events():
         assert (event.ip_address, event.origin, event.agent) == (PUBLIC_ADDRESS, ORIGIN, "Chrome")
     with nothing_stored(live):
-        response = await visit(live, secret, origin="https://other.example", headers=EVERYTHING)
-        assert_error(response, 401, "unauthorized")
+        assert_error(await visit(live, key, origin="https://other.example", headers=EVERYTHING), 401, "unauthorized")
 
 
-async def test_a_server_that_forwards_nothing_is_itself_the_visitor(live: Live):
+async def test_a_server_that_forwards_nothing_is_itself_the_visitor(live: Live, server_key: str):
     """Interface 5: a secret key is accepted on identify from a server."""
-    _, secret = live.issue("secret")
-    assert (await forward(live, secret, BROWSER)).status_code == 200
+    assert (await forward(live, server_key, BROWSER)).status_code == 200
     ((_, event),) = live.events()
     assert (event.ip_address, event.origin, event.agent) == (PUBLIC_ADDRESS, None, "Chrome")
 
@@ -250,16 +233,13 @@ async def test_a_forwarded_public_key_brings_its_origins(live: Live):
     with nothing_stored(live):
         response = await forward(live, proxy, {**headers, "x-svc-visitor-origin": "https://other.example"})
         assert_error(response, 401, "unauthorized")
-        response = await forward(live, proxy, {**VISITOR, "x-svc-public-key": public})
-        assert_error(response, 401, "unauthorized")
+        assert_error(await forward(live, proxy, {**VISITOR, "x-svc-public-key": public}), 401, "unauthorized")
 
 
 @pytest.mark.slow(0.2)
-async def test_a_forwarded_public_key_is_in_use(live: Live):
+async def test_a_forwarded_public_key_is_in_use(live: Live, management: str, public: str):
     """Decisions 2.3, 2.9: its `last_used_at` says so, else its owner would revoke it as unused."""
     _, proxy = live.issue("proxy", "production")
-    _, public = live.issue("public", "production")
-    _, management = live.issue("management")
     path = f"/api/v1/management/organizations/{live.organization.id}/sdk-keys"
     for seconds, noted_s in ((0, 0), (59, 0), (1, 60)):
         live.clock.advance(seconds=seconds)
@@ -277,8 +257,7 @@ async def test_a_forwarded_public_key_brings_its_platforms(live: Live):
     assert (await forward(live, proxy, {**headers, "x-svc-sdk-platform": "ios"}, sdk={})).status_code == 200
     with nothing_stored(live):
         for platform in ("web", "android"):
-            response = await forward(live, proxy, headers, sdk={"platform": platform})
-            assert_error(response, 401, "unauthorized")
+            assert_error(await forward(live, proxy, headers, sdk={"platform": platform}), 401, "unauthorized")
 
 
 async def test_a_forwarded_public_key_must_match_the_key_of_the_proxy(live: Live):
@@ -305,30 +284,25 @@ async def test_a_forwarded_public_key_must_match_the_key_of_the_proxy(live: Live
             assert_error(response, 401, "unauthorized")
 
 
-async def test_a_public_key_is_not_a_proxy_key(live: Live):
+async def test_a_public_key_is_not_a_proxy_key(live: Live, proxy: str, key: str):
     """Decisions 2.9: the proxy key stands in `x-api-key`, the public key beside it; never the other way round."""
-    _, proxy = live.issue("proxy")
-    _, public = live.issue()
     with nothing_stored(live):
-        response = await forward(live, public, {**EVERYTHING, "x-svc-public-key": proxy})
-        assert_error(response, 401, "unauthorized")
+        assert_error(await forward(live, key, {**EVERYTHING, "x-svc-public-key": proxy}), 401, "unauthorized")
 
 
-@pytest.mark.usefixtures("engine")
-async def test_the_address_is_that_of_the_peer_unless_the_peer_is_trusted(tmp_path: Path):
+@pytest.mark.served(trusted_proxies=())
+async def test_the_address_is_that_of_the_peer_unless_the_peer_is_trusted(live: Live, key: str):
     """Decisions 2.10: `trusted_proxies` is empty by default, and then nobody is believed."""
-    async with live_service(tmp_path, trusted_proxies=()) as live:
-        _, secret = live.issue()
-        answer = (await visit(live, secret)).json()
-        assert (answer["state"], answer["reason"]) == ("unavailable", "private_address")
-        ((_, event),) = live.events()
-        assert event.ip_address == "127.0.0.1"
+    answer = (await visit(live, key)).json()
+    assert (answer["state"], answer["reason"]) == ("unavailable", "private_address")
+    ((_, event),) = live.events()
+    assert event.ip_address == "127.0.0.1"
 
 
-@pytest.mark.usefixtures("engine")
-@pytest.mark.parametrize(
-    ("forwarded_for", "address"),
-    [
+@pytest.mark.served(trusted_proxies=("127.0.0.1/32", "10.0.0.0/8"))
+async def test_the_rightmost_untrusted_address_is_that_of_the_visitor(live: Live, key: str):
+    """Decisions 2.10: "never the left-most", which anybody can write."""
+    for forwarded_for, address in (
         ("81.2.69.160", "81.2.69.160"),
         ("9.9.9.9, 81.2.69.160", "81.2.69.160"),
         ("9.9.9.9,81.2.69.160", "81.2.69.160"),
@@ -339,22 +313,16 @@ async def test_the_address_is_that_of_the_peer_unless_the_peer_is_trusted(tmp_pa
         ("2a02:c7c::1", "2a02:c7c::1"),
         ("::ffff:81.2.69.160", "81.2.69.160"),
         ("81.2.69.160, ::ffff:10.0.0.7", "81.2.69.160"),
-    ],
-)
-async def test_the_rightmost_untrusted_address_is_that_of_the_visitor(tmp_path: Path, forwarded_for: str, address: str):
-    """Decisions 2.10: "never the left-most", which anybody can write."""
-    async with live_service(tmp_path, trusted_proxies=("127.0.0.1/32", "10.0.0.0/8")) as live:
-        _, secret = live.issue()
-        await visit(live, secret, headers={"x-forwarded-for": forwarded_for})
-        ((_, event),) = live.events()
+    ):
+        await visit(live, key, headers={"x-forwarded-for": forwarded_for})
+        *_, (_, event) = live.events()
         assert event.ip_address == address
 
 
-async def test_several_forwarding_headers_are_one_list(live: Live):
+async def test_several_forwarding_headers_are_one_list(live: Live, key: str):
     """Decisions 2.10: each proxy may have added a header of its own."""
-    _, secret = live.issue()
     lines = [
-        ("x-api-key", secret),
+        ("x-api-key", key),
         ("origin", ORIGIN),
         ("x-forwarded-for", "9.9.9.9"),
         ("x-forwarded-for", "81.2.69.160"),
@@ -364,24 +332,21 @@ async def test_several_forwarding_headers_are_one_list(live: Live):
     assert event.ip_address == "81.2.69.160"
 
 
-async def test_an_invalid_address_is_not_trusted(live: Live):
+async def test_an_invalid_address_is_not_trusted(live: Live, key: str):
     """Decisions 2.10: the nearest address that is known counts, and nothing left of the nonsense."""
-    _, secret = live.issue()
     for forwarded_for in ("81.2.69.160, nonsense", "", "unknown", ", ,"):
-        assert (await visit(live, secret, headers={"x-forwarded-for": forwarded_for})).status_code == 200
+        assert (await visit(live, key, headers={"x-forwarded-for": forwarded_for})).status_code == 200
     assert [event.ip_address for _, event in live.events()] == ["127.0.0.1"] * 4
 
 
 @pytest.mark.parametrize("forwarded_for", ["81.2.69.160,", "81.2.69.160, ,", ", 81.2.69.160", "9.9.9.9,,81.2.69.160 ,"])
-async def test_empty_elements_of_a_list_of_addresses_count_for_nothing(live: Live, forwarded_for: str):
+async def test_empty_elements_of_a_list_of_addresses_count_for_nothing(live: Live, key: str, forwarded_for: str):
     """Decisions 2.10, RFC 9110, 5.6.1.2: the right-most address is that of the visitor, and no empty element is one."""
-    _, secret = live.issue()
-    assert (await visit(live, secret, headers={"x-forwarded-for": forwarded_for})).status_code == 200
+    assert (await visit(live, key, headers={"x-forwarded-for": forwarded_for})).status_code == 200
     ((_, event),) = live.events()
     assert event.ip_address == "81.2.69.160"
 
 
-@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize(
     ("trusted", "seen", "fires"),
     [
@@ -392,10 +357,10 @@ async def test_empty_elements_of_a_list_of_addresses_count_for_nothing(live: Liv
     ],
 )
 async def test_connection_details_are_accepted_only_from_trusted_proxies(
-    tmp_path: Path, trusted: tuple[str, ...], seen: str, *, fires: bool
+    directory: Path, trusted: tuple[str, ...], seen: str, *, fires: bool
 ):
     """Signals 2, `vpn_os_mismatch`: the edge's word against the user agent's."""
-    async with live_service(tmp_path, trusted_proxies=trusted, connection_os_header="x-connection-os") as live:
+    async with live_service(directory, trusted_proxies=trusted, connection_os_header="x-connection-os") as live:
         _, key = live.issue(allowed_origins=(ORIGIN,))
         headers = {"user-agent": USER_AGENT, "x-forwarded-for": PUBLIC_ADDRESS, "x-connection-os": seen}
         answer = (await live.identify(key, {"timezone": "UTC"}, headers=headers)).json()

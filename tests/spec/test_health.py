@@ -14,12 +14,10 @@ import trio
 import svc
 from svc.identify.network_data.lookup import BuiltInRanges
 from svc.kernel.limits import lasting
-from tests.spec.responses import assert_error, visit
-from tests.spec.subscriber import URL, Subscriber, subscribing
+from tests.spec.responses import assert_error, nothing_stored, visit
+from tests.spec.subscriber import URL, Subscriber
 from tests.support.live import Live, live_service
 from tests.support.receivers import DOWN
-
-pytestmark = pytest.mark.usefixtures("engine")
 
 PLACES = ("", "/api/v1")
 
@@ -57,20 +55,20 @@ async def test_a_head_request_gets_the_same_headers_without_a_body(live: Live):
             assert head.headers[name] == whole.headers[name]
 
 
-async def test_missing_network_data_does_not_fail_readiness(tmp_path: Path):
+@pytest.mark.served(network_builtin=False)
+async def test_missing_network_data_does_not_fail_readiness(live: Live):
     """Decisions 9.1."""
-    async with live_service(tmp_path, network_builtin=False) as live:
-        response = await live.client.get("/readyz")
-        assert (response.status_code, response.json()["status"]) == (200, "ready")
-        assert response.json()["checks"]["network_data"] == "missing"
+    response = await live.client.get("/readyz")
+    assert (response.status_code, response.json()["status"]) == (200, "ready")
+    assert response.json()["checks"]["network_data"] == "missing"
 
 
-async def test_old_network_data_is_stale_and_does_not_fail_readiness(tmp_path: Path):
+async def test_old_network_data_is_stale_and_does_not_fail_readiness(directory: Path):
     """Decisions 9.1: older than the setting says."""
     built_at = datetime.combine(BuiltInRanges().built_at, time(), UTC)
     for days, expected in ((30, "ok"), (31, "stale")):
         now_ms = round((built_at + timedelta(days=days)).timestamp() * 1000)
-        async with live_service(tmp_path, now_ms=now_ms, network_stale_days=30) as live:
+        async with live_service(directory, now_ms=now_ms, network_stale_days=30) as live:
             response = await live.client.get("/readyz")
             assert (response.status_code, response.json()["status"]) == (200, "ready")
             assert response.json()["checks"]["network_data"] == expected
@@ -83,54 +81,50 @@ async def webhooks(hooks: Subscriber) -> str:
     return response.json()["checks"]["webhooks"]
 
 
-async def test_webhooks_are_behind_while_a_sendable_one_is_a_minute_late(tmp_path: Path):
+async def test_webhooks_are_behind_while_a_sendable_one_is_a_minute_late(hooks: Subscriber):
     """Decisions 9.1, which says what it never fails; here it is also what it means."""
-    async with subscribing(tmp_path) as hooks:
-        await hooks.create()
-        hooks.receivers.hold(URL)
-        await hooks.happen(3)  # two are on their way, one waits
-        await hooks.wait(seconds=59)
-        assert await webhooks(hooks) == "ok"
-        await hooks.wait(seconds=16)
-        assert await webhooks(hooks) == "behind"
-        await hooks.receivers.release(URL)
-        await hooks.wait(seconds=16)
-        assert await webhooks(hooks) == "ok"
+    await hooks.create()
+    hooks.receivers.hold(URL)
+    await hooks.happen(3)  # two are on their way, one waits
+    await hooks.wait(seconds=59)
+    assert await webhooks(hooks) == "ok"
+    await hooks.wait(seconds=16)
+    assert await webhooks(hooks) == "behind"
+    await hooks.receivers.release(URL)
+    await hooks.wait(seconds=16)
+    assert await webhooks(hooks) == "ok"
 
 
 @pytest.mark.parametrize("why", ["paused", "failing"])
-async def test_deliveries_waiting_for_a_receiver_do_not_count_as_behind(tmp_path: Path, why: str):
+async def test_deliveries_waiting_for_a_receiver_do_not_count_as_behind(hooks: Subscriber, why: str):
     """Decisions 8.4: a paused or failing endpoint's deliveries wait for as long as it takes."""
-    async with subscribing(tmp_path) as hooks:
-        endpoint_id, _ = await hooks.create()
-        hooks.receivers.respond_with(DOWN)
-        if why == "paused":
-            await hooks.happen()
-            await hooks.patch(endpoint_id, paused=True)
-        else:
-            await hooks.happen(5)
-        await hooks.wait(seconds=590)
-        assert await webhooks(hooks) == "ok"
+    endpoint_id, _ = await hooks.create()
+    hooks.receivers.respond_with(DOWN)
+    if why == "paused":
+        await hooks.happen()
+        await hooks.patch(endpoint_id, paused=True)
+    else:
+        await hooks.happen(5)
+    await hooks.wait(seconds=590)
+    assert await webhooks(hooks) == "ok"
 
 
-async def test_webhooks_are_behind_when_no_outbox_runs(tmp_path: Path):
+async def test_webhooks_are_behind_when_no_outbox_runs(hooks: Subscriber):
     """Decisions 9.1: without an outbox at work, nothing is known to be in time."""
-    async with subscribing(tmp_path) as hooks:
-        hooks.live.clock.advance(seconds=61)
-        assert hooks.live.service.outbox.is_behind(), "it has had no chance to look"
-        await hooks.wait()
-        assert await webhooks(hooks) == "ok"
+    hooks.live.clock.advance(seconds=61)
+    assert hooks.live.service.outbox.is_behind(), "it has had no chance to look"
+    await hooks.wait()
+    assert await webhooks(hooks) == "ok"
 
 
-async def test_a_store_that_cannot_write_is_unavailable_until_a_write_fits(tmp_path: Path):
+@pytest.mark.served(map_bytes=3 << 19)
+async def test_a_store_that_cannot_write_is_unavailable_until_a_write_fits(live: Live, key: str):
     """Interface 7, decisions 9.1: `503` with `status` `unavailable`; identify is `503 service_unavailable`."""
-    async with live_service(tmp_path, map_bytes=3 << 19) as live:
-        _, secret = live.issue()
-        full = {"noise": os.urandom(300_000).hex()}
-        with_key = {"idempotency-key": "a"}
-        while (response := await visit(live, secret, full, headers=with_key)).status_code == 200:
-            with_key = {"idempotency-key": with_key["idempotency-key"] + "a"}
-        before = live.contents()
+    full = {"noise": os.urandom(300_000).hex()}
+    with_key = {"idempotency-key": "a"}
+    while (response := await visit(live, key, full, headers=with_key)).status_code == 200:
+        with_key = {"idempotency-key": with_key["idempotency-key"] + "a"}
+    with nothing_stored(live):
         assert_error(response, 503, "service_unavailable")
         assert "svc-balance-micros" in response.headers
         for place in PLACES:
@@ -139,31 +133,28 @@ async def test_a_store_that_cannot_write_is_unavailable_until_a_write_fits(tmp_p
             assert ready.json()["checks"]["store"] != "ok"
             assert ready.headers["cache-control"] == "no-store"
         assert (await live.client.get("/healthz")).status_code == 200
-        assert live.contents() == before
-        answer = (await visit(live, secret, {"timezone": "UTC"}, headers=with_key)).json()
-        assert "duplicate" not in answer
-        assert (await live.client.get("/readyz")).status_code == 200
+    answer = (await visit(live, key, {"timezone": "UTC"}, headers=with_key)).json()
+    assert "duplicate" not in answer
+    assert (await live.client.get("/readyz")).status_code == 200
 
 
+@pytest.mark.served(map_bytes=3 << 19, metrics=True)
 async def test_a_full_store_is_one_line_of_the_log_however_many_requests_it_stops(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    live: Live, key: str, monkeypatch: pytest.MonkeyPatch
 ):
     """A line when it begins, with the reason, and one with the count when it is over."""
     monkeypatch.setattr(lasting, "QUIET_S", math.inf)
-    async with live_service(tmp_path, map_bytes=3 << 19, metrics=True) as live:
-        _, secret = live.issue()
-        with structlog.testing.capture_logs() as logs:
-            while (await visit(live, secret, {"noise": os.urandom(300_000).hex()})).status_code == 200:
-                pass
-            for _ in range(9):
-                response = await visit(live, secret, {"noise": os.urandom(300_000).hex()})
-                assert_error(response, 503, "service_unavailable")
-            monkeypatch.setattr(lasting, "QUIET_S", 0.0)
-            with trio.fail_after(10):
-                while logs[-1]["event"] != "the store is available again":  # noqa: ASYNC110  of a log line
-                    await trio.sleep(0.05)
-        told = [line for line in logs if "store" in line["event"] and line["event"] != "request"]
-        assert [line["event"] for line in told] == ["store full, write rejected", "the store is available again"]
-        assert told[0]["doing"] == "identify"
-        assert "full" in told[0]["reason"] or "map_gib" in told[0]["reason"]
-        assert told[1]["times"] == {"identify": 10}
+    with structlog.testing.capture_logs() as logs:
+        while (await visit(live, key, {"noise": os.urandom(300_000).hex()})).status_code == 200:
+            pass
+        for _ in range(9):
+            assert_error(await visit(live, key, {"noise": os.urandom(300_000).hex()}), 503, "service_unavailable")
+        monkeypatch.setattr(lasting, "QUIET_S", 0.0)
+        with trio.fail_after(10):
+            while logs[-1]["event"] != "the store is available again":  # noqa: ASYNC110  of a log line
+                await trio.sleep(0.05)
+    told = [line for line in logs if "store" in line["event"] and line["event"] != "request"]
+    assert [line["event"] for line in told] == ["store full, write rejected", "the store is available again"]
+    assert told[0]["doing"] == "identify"
+    assert "full" in told[0]["reason"] or "map_gib" in told[0]["reason"]
+    assert told[1]["times"] == {"identify": 10}

@@ -29,8 +29,6 @@ from tests.spec.console_browser import API, SESSION, signed_in
 from tests.spec.responses import BROWSER, assert_error
 from tests.support.live import ORIGIN, Live, report
 
-pytestmark = pytest.mark.usefixtures("engine")
-
 ALL = {"revision": 0, "rules": [{"name": "All", "condition": "true", "action": "review"}]}
 ADA = {"email": "ada@shop.example", "name": "Ada", "role": "analyst"}
 NEW, OTHER = 7, 8

@@ -35,43 +35,39 @@ def duplicate_of(answer: dict[str, Any]) -> dict[str, Any]:
     return {"request_id": answer["request_id"], "duplicate": True}
 
 
-async def test_the_second_response_contains_only_the_first_request_id(live: Live):
+async def test_the_second_response_contains_only_the_first_request_id(live: Live, key: str):
     """Interface 2.2, 4.1: `{request_id, duplicate: true}`, whatever the second one says."""
-    _, secret = live.issue()
-    first = (await visit(live, secret, headers=KEYED)).json()
+    first = (await visit(live, key, headers=KEYED)).json()
     assert "duplicate" not in first
     with nothing_stored(live):
         for device in (1, 2):
-            response = await visit(live, secret, report(device), headers=KEYED, tag="other")
+            response = await visit(live, key, report(device), headers=KEYED, tag="other")
             assert response.status_code == 200
             assert response.json() == duplicate_of(first)
             assert response.headers["x-request-id"] == first["request_id"]  # decisions 1.3
 
 
-async def test_a_duplicate_costs_nothing_and_changes_nothing(live: Live):
+async def test_a_duplicate_costs_nothing_and_changes_nothing(live: Live, public: str):
     """Interface 8, decisions 3.2; it still carries the headers of 2.2. The key's last use is not renewed either."""
-    _, secret = live.issue(environment="production")
     live.found.store.write_now([partial(organizations.set_rate_limit, number=live.organization.number, per_s=5)])
-    await visit(live, secret, headers=KEYED)
+    await visit(live, public, headers=KEYED)
     live.clock.advance(hours=1)
     with nothing_stored(live):
-        response = await visit(live, secret, headers=KEYED)
+        response = await visit(live, public, headers=KEYED)
     assert response.json()["duplicate"] is True
     assert int(response.headers["svc-balance-micros"]) == live.balance() == 10_000_000 - 3_000
     assert {"ratelimit-limit", "ratelimit-remaining"} <= set(response.headers)
 
 
-async def test_requests_without_a_key_or_with_other_keys_are_never_duplicates(live: Live):
+async def test_requests_without_a_key_or_with_other_keys_are_never_duplicates(live: Live, key: str):
     """Interface 4.1."""
-    _, secret = live.issue()
     for headers in ({}, {}, {"idempotency-key": "a"}, {"idempotency-key": "A"}, {"idempotency-key": "a b"}):
-        assert "duplicate" not in (await visit(live, secret, headers=headers)).json()
+        assert "duplicate" not in (await visit(live, key, headers=headers)).json()
     assert len(live.events()) == 5
 
 
-async def test_the_scope_is_the_organization_across_its_keys_and_environments(live: Live):
+async def test_the_scope_is_the_organization_across_its_keys_and_environments(live: Live, public: str):
     """Interface 8, decisions 3.2."""
-    _, public = live.issue(environment="production")
     first = (await visit(live, public, headers=KEYED)).json()
     _, staging = live.issue(environment="staging")
     _, server = live.issue("secret", "development")
@@ -83,35 +79,32 @@ async def test_the_scope_is_the_organization_across_its_keys_and_environments(li
         assert (await forward(live, proxy, headers)).json() == duplicate_of(first)
 
 
-async def test_another_organization_may_use_the_same_key(live: Live):
+async def test_another_organization_may_use_the_same_key(live: Live, key: str):
     """Interface 8."""
-    _, mine = live.issue()
     _, theirs = live.issue(organization=live.new_organization().number)
-    assert "duplicate" not in (await visit(live, mine, headers=KEYED)).json()
+    assert "duplicate" not in (await visit(live, key, headers=KEYED)).json()
     assert "duplicate" not in (await visit(live, theirs, headers=KEYED)).json()
 
 
-async def test_a_key_is_remembered_for_24_hours(live: Live):
+async def test_a_key_is_remembered_for_24_hours(live: Live, key: str):
     """Interface 8 (at least one hour), decisions 3.2."""
-    _, secret = live.issue()
-    first = (await visit(live, secret, headers=KEYED)).json()
+    first = (await visit(live, key, headers=KEYED)).json()
     live.clock.advance(hours=24, seconds=-0.001)
-    assert (await visit(live, secret, headers=KEYED)).json() == duplicate_of(first)
+    assert (await visit(live, key, headers=KEYED)).json() == duplicate_of(first)
     live.clock.advance(seconds=0.001)
-    later = (await visit(live, secret, headers=KEYED)).json()
+    later = (await visit(live, key, headers=KEYED)).json()
     assert "duplicate" not in later
     live.clock.advance(hours=23)
-    assert (await visit(live, secret, headers=KEYED)).json() == duplicate_of(later)
+    assert (await visit(live, key, headers=KEYED)).json() == duplicate_of(later)
     assert len(live.events()) == 2
 
 
-@pytest.mark.usefixtures("engine")
-async def test_a_key_is_remembered_across_a_restart(tmp_path: Path):
+async def test_a_key_is_remembered_across_a_restart(directory: Path):
     """Decisions 3.2, 3.3: it is on disk with its event."""
-    async with live_service(tmp_path) as live:
+    async with live_service(directory) as live:
         _, secret = live.issue()
         first = (await visit(live, secret, headers=KEYED)).json()
-    async with live_service(tmp_path) as live:
+    async with live_service(directory) as live:
         assert (await visit(live, secret, headers=KEYED)).json() == duplicate_of(first)
 
 
@@ -124,45 +117,41 @@ async def test_a_key_has_1_to_255_characters(live: Live):
         assert (await visit(live, secret, headers={"idempotency-key": key})).json() == duplicate_of(first)
     with nothing_stored(live):
         for key in ("x" * 256, "x" * 5_000, ("é" * 256).encode(), ("é" * 256).encode("latin-1")):
-            response = await visit(live, secret, headers={"idempotency-key": key})
-            assert_error(response, 422, "idempotency_key_too_long")
+            assert_error(await visit(live, secret, headers={"idempotency-key": key}), 422, "idempotency_key_too_long")
         response = await visit(live, secret, headers={"idempotency-key": ""})
         assert_invalid(response, "Idempotency-Key", "invalid_value", "header")
 
 
-async def test_two_keys_are_refused_and_one_with_a_comma_is_one(live: Live):
+async def test_two_keys_are_refused_and_one_with_a_comma_is_one(live: Live, key: str):
     """Decisions 3.2: two headers are `invalid_value`, also where they say the same or nothing."""
-    _, secret = live.issue()
     with nothing_stored(live):
         for first, second in (("aa", "bb"), ("aa", "aa"), ("aa", ""), ("", "")):
             headers = [
                 *BROWSER.items(),
                 ("origin", ORIGIN),
-                ("x-api-key", secret),
+                ("x-api-key", key),
                 ("content-type", "application/json"),
             ]
             headers += [("Idempotency-Key", first), ("idempotency-key", second)]
             response = await live.client.post(IDENTIFY, content=body_of(), headers=headers)
             assert_invalid(response, "Idempotency-Key", "invalid_value", "header")
-    first = (await visit(live, secret, headers={"idempotency-key": "aa, bb"})).json()
-    assert (await visit(live, secret, headers={"idempotency-key": "aa, bb"})).json() == duplicate_of(first)
+    first = (await visit(live, key, headers={"idempotency-key": "aa, bb"})).json()
+    assert (await visit(live, key, headers={"idempotency-key": "aa, bb"})).json() == duplicate_of(first)
 
 
-async def test_keys_that_differ_only_at_their_end_are_distinct(live: Live):
+async def test_keys_that_differ_only_at_their_end_are_distinct(live: Live, key: str):
     """Decisions 3.2: the whole key counts."""
-    _, secret = live.issue()
     for last in "ab":
-        answer = (await visit(live, secret, headers={"idempotency-key": "x" * 254 + last})).json()
+        answer = (await visit(live, key, headers={"idempotency-key": "x" * 254 + last})).json()
         assert "duplicate" not in answer
 
 
-async def test_concurrent_duplicates_are_one_identification(live: Live):
+async def test_concurrent_duplicates_are_one_identification(live: Live, public: str):
     """Decisions 3.2: exactly one of them is new, the others hear its request id; it is paid once."""
-    _, secret = live.issue(environment="production")
     answers: list[dict[str, Any]] = []
 
     async def ask() -> None:
-        answers.append((await visit(live, secret, headers=KEYED)).json())
+        answers.append((await visit(live, public, headers=KEYED)).json())
 
     async with trio.open_nursery() as nursery:
         for _ in range(8):
@@ -174,31 +163,27 @@ async def test_concurrent_duplicates_are_one_identification(live: Live):
     assert live.balance() == 10_000_000 - 3_000
 
 
-@pytest.mark.usefixtures("engine")
-async def test_a_duplicate_waits_until_the_first_is_on_disk(tmp_path: Path):
+async def test_a_duplicate_waits_until_the_first_is_on_disk(live: Live, key: str, threads: HeldThreads):
     """Decisions 3.2: "a key whose first request is still in progress waits for it and then gets the duplicate"."""
-    threads = HeldThreads()
-    async with live_service(tmp_path, run_sync=threads) as live:
-        _, secret = live.issue()
-        answers: list[dict[str, Any]] = []
+    answers: list[dict[str, Any]] = []
 
-        async def ask() -> None:
-            answers.append((await visit(live, secret, headers=KEYED)).json())
+    async def ask() -> None:
+        answers.append((await visit(live, key, headers=KEYED)).json())
 
-        threads.hold()
-        async with trio.open_nursery() as nursery:
+    threads.hold()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ask)
+        with trio.fail_after(60):
+            while not threads.waiting:
+                await trio.lowlevel.checkpoint()
             nursery.start_soon(ask)
-            with trio.fail_after(60):
-                while not threads.waiting:
-                    await trio.lowlevel.checkpoint()
-                nursery.start_soon(ask)
-                while live.service.pipeline.statistics()["visitor_index"].accepted < 2:
-                    await trio.lowlevel.checkpoint()
-            await at_rest()
-            assert answers == []
-            threads.release()
-        assert len(live.events()) == 1
-        assert [answer.get("duplicate", False) for answer in answers] == [False, True]
+            while live.service.pipeline.statistics()["visitor_index"].accepted < 2:
+                await trio.lowlevel.checkpoint()
+        await at_rest()
+        assert answers == []
+        threads.release()
+    assert len(live.events()) == 1
+    assert [answer.get("duplicate", False) for answer in answers] == [False, True]
 
 
 async def test_the_duplicate_of_a_refused_first_is_processed(live: Live):
@@ -229,12 +214,10 @@ async def test_a_refused_request_never_takes_its_key(live: Live):
         assert_error(await visit(live, secret, headers=KEYED), 402, "no_credit")
         assert_error(await visit(live, development, headers=KEYED), 429, "rate_limited")
         assert_invalid(await visit(live, development, sdk=5, headers=KEYED), "sdk", "wrong_type")
-        too_large = await post(live, development, b" " * (2 << 20), idempotency_key="9b2f")
-        assert_error(too_large, 413, "payload_too_large")
+        assert_error(await post(live, development, b" " * (2 << 20), idempotency_key="9b2f"), 413, "payload_too_large")
         other = await post(live, development, body_of(), idempotency_key="9b2f", content_type="text/plain")
         assert_error(other, 415, "unsupported_media_type")
-        stranger = await visit(live, development, origin="https://other.example", headers=KEYED)
-        assert_error(stranger, 401, "unauthorized")
+        assert_error(await visit(live, development, origin="https://other.example", headers=KEYED), 401, "unauthorized")
     live.clock.advance(seconds=1)
     answer = (await visit(live, development, headers=KEYED)).json()
     assert "duplicate" not in answer
@@ -242,38 +225,35 @@ async def test_a_refused_request_never_takes_its_key(live: Live):
     assert (await visit(live, secret, headers=KEYED)).json() == duplicate_of(answer)
 
 
-@pytest.mark.usefixtures("engine")
+@pytest.mark.served(admission_capacity=1, stage_capacity=1, batch_limit=1)
 @pytest.mark.slow(0.2)
-async def test_a_request_refused_by_a_full_store_can_be_retried_with_the_same_key(tmp_path: Path):
+async def test_a_request_refused_by_a_full_store_can_be_retried_with_the_same_key(live: Live, threads: HeldThreads):
     """Interface 7: `503 service_unavailable`; decisions 3.2: it releases the key."""
-    threads = HeldThreads()
-    small = {"admission_capacity": 1, "stage_capacity": 1, "batch_limit": 1}
-    async with live_service(tmp_path, run_sync=threads, **small) as live:
-        _, secret = live.issue(environment="production")
-        answers: dict[int, httpx.Response] = {}
-        full = trio.Event()
+    _, secret = live.issue(environment="production")
+    answers: dict[int, httpx.Response] = {}
+    full = trio.Event()
 
-        async def ask(number: int) -> None:
-            answers[number] = await visit(live, secret, headers={"idempotency-key": str(number)})
-            if answers[number].status_code == 503:
-                full.set()
+    async def ask(number: int) -> None:
+        answers[number] = await visit(live, secret, headers={"idempotency-key": str(number)})
+        if answers[number].status_code == 503:
+            full.set()
 
-        threads.hold()
-        async with trio.open_nursery() as nursery:
-            for number in range(12):
-                nursery.start_soon(ask, number)
-            with trio.fail_after(60):
-                await full.wait()
-            threads.release()
-        for number, response in answers.items():
-            again = (await visit(live, secret, headers={"idempotency-key": str(number)})).json()
-            if response.status_code == 503:
-                assert_error(response, 503, "service_unavailable")
-                assert "duplicate" not in again
-            else:
-                assert again == duplicate_of(response.json())
-        assert len(live.events()) == 12
-        assert live.balance() == 10_000_000 - 12 * 3_000
+    threads.hold()
+    async with trio.open_nursery() as nursery:
+        for number in range(12):
+            nursery.start_soon(ask, number)
+        with trio.fail_after(60):
+            await full.wait()
+        threads.release()
+    for number, response in answers.items():
+        again = (await visit(live, secret, headers={"idempotency-key": str(number)})).json()
+        if response.status_code == 503:
+            assert_error(response, 503, "service_unavailable")
+            assert "duplicate" not in again
+        else:
+            assert again == duplicate_of(response.json())
+    assert len(live.events()) == 12
+    assert live.balance() == 10_000_000 - 12 * 3_000
 
 
 async def test_a_duplicate_gets_a_response_where_a_new_identification_would_be_refused(live: Live):

@@ -12,7 +12,6 @@ from uuid import UUID
 import pytest
 import structlog
 
-from svc.features.checks.invariants import violations
 from svc.features.feed.feed import HOLD_MS
 from svc.identify.index.digests import digests
 from svc.identify.index.queries import FIRST_PART, SLOTS, SMALL, part_of
@@ -32,7 +31,6 @@ from tests.support.live import Live
 from tests.support.writes import purge_event
 
 HERE = ENVIRONMENTS.index("development")
-pytestmark = pytest.mark.usefixtures("engine")
 
 
 @pytest.fixture(autouse=True)
@@ -106,8 +104,6 @@ async def test_a_corrupt_segment_is_made_again_and_lists_are_what_they_were(live
     assert [log["event"] for log in logs] == ["a corrupt segment of the index was made again"]
     assert await asked(live, secret) == before
     assert await repair(live.found.store, CorruptRows()) == 0
-    with live.found.store.read() as snapshot:
-        assert list(violations(snapshot)) == []
 
 
 @pytest.mark.parametrize("part", [SMALL, SLOTS])

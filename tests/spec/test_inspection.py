@@ -434,8 +434,7 @@ def test_tables_are_counted_and_compared_with_an_older_snapshot(run: Run, tmp_pa
 
 @pytest.mark.slow
 @pytest.mark.only_on("lmdb", "`svc inspect readers` is about LMDB's file; test_store_in_a_database.py has its refusal")
-async def test_inspection_works_while_the_service_writes_and_shows_active_readers(live: Live, tmp_path: Path):
-    _, key = live.issue()
+async def test_inspection_works_while_the_service_writes_and_shows_active_readers(live: Live, key: str, tmp_path: Path):
     first = (await live.identify(key)).json()["request_id"]
     with live.found.store.read():
         live.new_organization()

@@ -38,8 +38,6 @@ from tests.support.effort import effort
 from tests.support.live import Live, live_service
 from tests.support.worlds import EPOCH_MS
 
-pytestmark = pytest.mark.usefixtures("engine")
-
 SHARED = {META.name, WEIGHTS_SNAPSHOTS.name}
 """Tables whose rows are of no organization."""
 ROWS_A_TABLE = 1
@@ -204,8 +202,8 @@ async def responses(live: Live, paths: list[tuple[str, str]]) -> list[Seen]:
 
 
 @pytest.mark.slow(4)
-async def test_a_corrupt_row_fails_its_own_request_and_nothing_else(tmp_path: Path, crash_seed: int):
-    async with two_organizations(tmp_path, crash_seed) as scene:
+async def test_a_corrupt_row_fails_its_own_request_and_nothing_else(directory: Path, crash_seed: int):
+    async with two_organizations(directory, crash_seed) as scene:
         live, store = scene.live, scene.live.found.store
         before, quiet = await responses(live, scene.paths), await responses(live, scene.quiet)
         for found in (before, quiet):
@@ -264,19 +262,19 @@ async def test_an_event_that_a_damaged_table_hides_is_an_error_as_long_as_a_neig
 
 @pytest.mark.parametrize("how", ["a failed check", "a sound row of something else"])
 @pytest.mark.slow(0.2)
-async def test_learned_rows_that_cannot_be_read_are_learned_again(how: str, tmp_path: Path):
+@pytest.mark.served(now_ms=A_MINUTE_LATER_MS)
+async def test_learned_rows_that_cannot_be_read_are_learned_again(how: str, live: Live, tmp_path: Path):
     """An organization's statistics are worth less than its identifications."""
     known = await populate(tmp_path)
-    async with live_service(tmp_path, now_ms=A_MINUTE_LATER_MS) as live:
-        engine = live.found.store.engine
-        with closing(engine.read()) as reader:
-            rows = list(reader.range(KeyRange(STATISTICS.name)))
-        assert rows
-        if how == "a failed check":
-            rows = [(key, value + b"?") for key, value in rows]
-        else:
-            rows = [(key, STATISTICS.encode(key, b"\xff" * 7)) for key, _ in rows]
-        engine.write(lambda writer: writer.put_many(STATISTICS.name, rows))
-        for public in (known["public_key"], live.issue(environment="production")[1]):
-            assert (await visit(live, public)).status_code == 200
-            assert live.service.services.corrupt.found["statistics"] == 1
+    engine = live.found.store.engine
+    with closing(engine.read()) as reader:
+        rows = list(reader.range(KeyRange(STATISTICS.name)))
+    assert rows
+    if how == "a failed check":
+        rows = [(key, value + b"?") for key, value in rows]
+    else:
+        rows = [(key, STATISTICS.encode(key, b"\xff" * 7)) for key, _ in rows]
+    engine.write(lambda writer: writer.put_many(STATISTICS.name, rows))
+    for public in (known["public_key"], live.issue(environment="production")[1]):
+        assert (await visit(live, public)).status_code == 200
+        assert live.service.services.corrupt.found["statistics"] == 1

@@ -12,11 +12,9 @@ from svc.features.labels.queries import find_outcome
 from svc.features.labels.tables import NUMBERED_ACCOUNTS, OUTCOME_DAYS, OUTCOMES, SUBJECT_LABELS
 from svc.features.retention.sweeper import Progress, sweep
 from svc.identify.tables import EVENTS
-from tests.spec.responses import HEADLESS, TOO_LITTLE, act, assert_error, visit
+from tests.spec.responses import HEADLESS, TOO_LITTLE, act, assert_error, assert_invalid, visit
 from tests.spec.test_accounts import event_of, patch
 from tests.support.live import Live, report, succeeded
-
-pytestmark = pytest.mark.usefixtures("engine")
 
 FRAUD = {"label": "fraud", "label_reason": "chargeback"}
 
@@ -42,8 +40,7 @@ def faults(live: Live) -> list[str]:
 
 
 @pytest.mark.slow(0.2)
-async def test_a_label_and_its_reason_are_set_changed_and_removed(live: Live, keys: tuple[str, str]):
-    public, secret = keys
+async def test_a_label_and_its_reason_are_set_changed_and_removed(live: Live, public: str, secret: str):
     answer = await act(live, public)
     assert {"label", "label_reason"} & set(await event_of(live, secret, answer)) == set()
     for fields, expected in (
@@ -65,28 +62,22 @@ async def test_a_label_and_its_reason_are_set_changed_and_removed(live: Live, ke
         assert faults(live) == []
 
 
-@pytest.mark.parametrize(
-    ("fields", "field", "issue"),
-    [
+async def test_another_label_or_a_reason_without_one_is_refused(live: Live, public: str, secret: str):
+    answer = await act(live, public)
+    before = live.contents()
+    for fields, field, issue in (
         ({"label_reason": "spam"}, "label_reason", "invalid_value"),
         ({"label": None, "label_reason": "spam"}, "label_reason", "invalid_value"),
         ({"label": "bad"}, "label", "invalid_value"),
         ({"label": 1}, "label", "wrong_type"),
         ({"label": "fraud", "label_reason": "because"}, "label_reason", "invalid_value"),
         ({"labels": "fraud"}, "labels", "unknown_field"),
-    ],
-)
-async def test_another_label_or_a_reason_without_one_is_refused(
-    live: Live, keys: tuple[str, str], fields: dict[str, Any], field: str, issue: str
-):
-    answer = await act(live, keys[0])
-    before = live.contents()
-    assert_error(await patch(live, keys[1], answer, **fields), 422, "validation_error", (field, issue, "body"))
-    assert live.contents() == before
+    ):
+        assert_invalid(await patch(live, secret, answer, **fields), field, issue)
+        assert live.contents() == before
 
 
-async def test_events_are_listed_by_label(live: Live, keys: tuple[str, str]):
-    public, secret = keys
+async def test_events_are_listed_by_label(live: Live, public: str, secret: str):
     first, second = await act(live, public), await act(live, public, device=2)
     await patch(live, secret, first, label="fraud")
     await patch(live, secret, second, label="legitimate")
@@ -95,11 +86,10 @@ async def test_events_are_listed_by_label(live: Live, keys: tuple[str, str]):
         found = await live.client.get("/api/v1/events", params={"label": label}, headers={"x-api-key": secret})
         assert [row["request_id"] for row in found.json()["rows"]] == [each["request_id"] for each in expected]
     wrong = await live.client.get("/api/v1/events", params={"label": "bad"}, headers={"x-api-key": secret})
-    assert_error(wrong, 422, "validation_error", ("label", "invalid_value", "query"))
+    assert_invalid(wrong, "label", "invalid_value", "query")
 
 
-async def test_visitors_and_accounts_count_their_labels_by_kind_of_environment(live: Live, keys: tuple[str, str]):
-    public, secret = keys
+async def test_visitors_and_accounts_count_their_labels_by_kind_of_environment(live: Live, public: str, secret: str):
     answers = [await act(live, public, "a", device=1), await act(live, public, "a", device=2)]
     for answer, label in zip(answers, ("fraud", "legitimate"), strict=True):
         await patch(live, secret, answer, label=label)
@@ -115,21 +105,18 @@ async def test_visitors_and_accounts_count_their_labels_by_kind_of_environment(l
     assert (await subject(live, staging_secret, "accounts/a"))["labels"] == {"fraud": 0, "legitimate": 0}
 
 
-async def test_a_visitor_that_is_not_identifiable_has_the_label_of_its_event(live: Live, keys: tuple[str, str]):
-    public, secret = keys
+async def test_a_visitor_that_is_not_identifiable_has_the_label_of_its_event(live: Live, public: str, secret: str):
     answer = (await visit(live, public, TOO_LITTLE)).json()
     assert answer["identifiable"] is False
     await patch(live, secret, answer, label="fraud")
     found = await subject(live, secret, f"visitors/{answer['visitor_id']}")
     assert found["labels"] == {"fraud": 1, "legitimate": 0}
     await after(live, 31)
-    assert faults(live) == []
 
 
 @pytest.mark.slow(0.3)
-async def test_rules_see_the_labels_of_visitor_and_account(live: Live, keys: tuple[str, str]):
+async def test_rules_see_the_labels_of_visitor_and_account(live: Live, public: str, secret: str):
     """Decisions 13.4."""
-    public, secret = keys
     headers = {"x-api-key": live.issue("management")[1]}
     rules = [
         {"name": "Visitor", "condition": '"fraud" in labels.visitor', "action": "block"},
@@ -153,9 +140,8 @@ async def test_rules_see_the_labels_of_visitor_and_account(live: Live, keys: tup
 
 @pytest.mark.slow(0.4)
 async def test_a_label_may_be_set_for_400_days_and_is_answered_alone_once_the_event_is_gone(
-    live: Live, keys: tuple[str, str]
+    live: Live, public: str, secret: str
 ):
-    public, secret = keys
     answer = await act(live, public, "a", headers=HEADLESS)
     other = live.issue("secret", "staging")[1]
     live.clock.advance(hours=24 * 30, seconds=1)
@@ -169,8 +155,7 @@ async def test_a_label_may_be_set_for_400_days_and_is_answered_alone_once_the_ev
     assert late.json() == {"request_id": answer["request_id"], "label": "fraud", "label_reason": "account_takeover"}
     removed = await patch(live, secret, answer, label=None)
     assert removed.json() == {"request_id": answer["request_id"], "label": None, "label_reason": None}
-    wrong = await patch(live, secret, answer, label_reason="spam")
-    assert_error(wrong, 422, "validation_error", ("label_reason", "invalid_value", "body"))
+    assert_invalid(await patch(live, secret, answer, label_reason="spam"), "label_reason", "invalid_value")
     for fields in ({"account_id": "b"}, {"label": "fraud", "tag": "x"}, {}):
         assert_error(await patch(live, secret, answer, **fields), 404, "event_not_found")
     assert_error(await patch(live, other, answer, **FRAUD), 404, "event_not_found")
@@ -184,12 +169,10 @@ async def test_a_label_may_be_set_for_400_days_and_is_answered_alone_once_the_ev
     kept = live.contents()
     for table in (OUTCOMES, OUTCOME_DAYS, SUBJECT_LABELS, NUMBERED_ACCOUNTS):
         assert kept[table.name] == [], table.name
-    assert faults(live) == []
 
 
-async def test_a_label_is_refused_after_400_days_though_nothing_was_deleted_yet(live: Live, keys: tuple[str, str]):
+async def test_a_label_is_refused_after_400_days_though_nothing_was_deleted_yet(live: Live, public: str, secret: str):
     """Of an event that is stored and of one whose outcome alone is kept, to the millisecond."""
-    public, secret = keys
     kept = await act(live, public)
     await after(live, 31)
     assert live.contents()[EVENTS.name] == []
@@ -203,9 +186,8 @@ async def test_a_label_is_refused_after_400_days_though_nothing_was_deleted_yet(
 
 
 async def test_an_outcome_has_what_a_label_is_judged_by_and_neither_report_nor_address(
-    live: Live, keys: tuple[str, str]
+    live: Live, public: str, secret: str
 ):
-    public, secret = keys
     answer = await act(live, public, "a", headers=HEADLESS, tag="order 1234")
     event = await event_of(live, secret, answer)
     await after(live, 31)
@@ -220,12 +202,10 @@ async def test_an_outcome_has_what_a_label_is_judged_by_and_neither_report_nor_a
     stored = OUTCOMES.value.encode(segment)
     for text in ("81.2.69.160", "order 1234", answer["visitor_id"]):
         assert text.encode() not in stored
-    assert faults(live) == []
 
 
 @pytest.mark.slow(0.7)
-async def test_outcomes_of_many_days_and_orders_are_found_again(live: Live, keys: tuple[str, str]):
-    public, secret = keys
+async def test_outcomes_of_many_days_and_orders_are_found_again(live: Live, public: str, secret: str):
     answers: list[dict[str, Any]] = []
     for device in range(12):
         answers.append(await act(live, public, f"account {device}", device=device))
@@ -243,8 +223,7 @@ async def test_outcomes_of_many_days_and_orders_are_found_again(live: Live, keys
 # 14.1: erasure
 
 
-async def test_the_erasure_of_a_visitor_takes_its_ids_out_and_counts_stay(live: Live, keys: tuple[str, str]):
-    public, secret = keys
+async def test_the_erasure_of_a_visitor_takes_its_ids_out_and_counts_stay(live: Live, public: str, secret: str):
     admin = {"x-api-key": live.issue("management")[1]}
     answer = await act(live, public, "a")
     await patch(live, secret, answer, **FRAUD)
@@ -260,13 +239,13 @@ async def test_the_erasure_of_a_visitor_takes_its_ids_out_and_counts_stay(live: 
     assert (await subject(live, secret, "accounts/a"))["labels"] == {"fraud": 1, "legitimate": 0}
     assert (await patch(live, secret, answer, label="legitimate")).json()["label"] == "legitimate"
     assert (await subject(live, secret, "accounts/a"))["labels"] == {"fraud": 0, "legitimate": 1}
-    assert faults(live) == []
 
 
 @pytest.mark.parametrize("days", [0, 31])
 @pytest.mark.slow(0.6)
-async def test_the_erasure_of_an_account_takes_its_id_out_and_counts_stay(live: Live, keys: tuple[str, str], days: int):
-    public, secret = keys
+async def test_the_erasure_of_an_account_takes_its_id_out_and_counts_stay(
+    live: Live, public: str, secret: str, days: int
+):
     admin = {"x-api-key": live.issue("management")[1]}
     answer = await act(live, public, "the account/1")
     await patch(live, secret, answer, **FRAUD)
@@ -290,8 +269,7 @@ async def test_the_erasure_of_an_account_takes_its_id_out_and_counts_stay(live: 
     assert_error(await live.client.delete(path, headers=admin), 404, "not_found")
 
 
-async def test_labels_of_a_report_that_named_nobody_are_counted_too(live: Live, keys: tuple[str, str]):
-    public, secret = keys
+async def test_labels_of_a_report_that_named_nobody_are_counted_too(live: Live, public: str, secret: str):
     answer = (await visit(live, public, report(3))).json()
     await patch(live, secret, answer, label="legitimate")
     ((_, counts),) = live.contents()[OUTCOME_DAYS.name]

@@ -16,8 +16,6 @@ from tests.spec.console import Console
 from tests.spec.responses import assert_invalid, visit
 from tests.support.live import Live, succeeded
 
-pytestmark = pytest.mark.usefixtures("engine")
-
 ASKED = 'in_list("blocked_visitors") || in_list("blocked_accounts")'
 NO_READER = "no active rule reads blocked_visitors, blocked_accounts or blocked_addresses, so these lists block nobody"
 

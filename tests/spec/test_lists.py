@@ -32,18 +32,11 @@ from tests.support.counted_store import CountedReads
 from tests.support.effort import effort
 from tests.support.live import PUBLIC_ADDRESS, Live, report, succeeded
 
-pytestmark = pytest.mark.usefixtures("engine")
-
 VISITOR = "0qppzPLvL54VURDkQrfS"
 DAY_MS = 24 * 3600 * 1000
 OVER = {"value": "a", "expires_at": "2026-01-01T00:00:00Z"}
 TOMORROW = "2026-01-02T00:00:00.000Z"
 """A day after the service of a test begins."""
-
-
-@pytest.fixture
-def admin(live: Live) -> Automation:
-    return Automation(live)
 
 
 async def create(admin: Automation, name: str = "vip", kind: str = "account") -> str:
@@ -154,25 +147,19 @@ async def test_a_list_is_made_renamed_and_deleted(live: Live, admin: Automation)
     deleted = await admin("DELETE", f"/lists/{made['id']}")
     assert (deleted.status_code, deleted.content) == (204, b"")
     assert_error(await admin("GET", f"/lists/{made['id']}"), 404, "not_found")
-    with live.found.store.read() as snapshot:
-        assert [snapshot.count(table) for table in (LISTS, LIST_ENTRIES)] == [0, 0]
+    assert [live.count(table) for table in (LISTS, LIST_ENTRIES)] == [0, 0]
 
 
-@pytest.mark.parametrize(
-    ("fields", "field", "issue"),
-    [
-        ({"name": "Vip"}, "name", "invalid_value"), ({"name": "1st"}, "name", "invalid_value"),
-        ({"name": "a-b"}, "name", "invalid_value"), ({"name": "a" * 49}, "name", "invalid_value"),
-        ({"name": "a\n"}, "name", "invalid_value"), ({"name": ""}, "name", "invalid_value"),
-        ({"name": None}, "name", "wrong_type"), ({"kind": "agent"}, "kind", "invalid_value"),
-        ({"note": "x"}, "note", "unknown_field"),
-    ],
-)  # fmt: skip
-async def test_a_list_of_another_form_is_refused(
-    live: Live, admin: Automation, fields: dict[str, Any], field: str, issue: str
-):
+async def test_a_list_of_another_form_is_refused(live: Live, admin: Automation):
     with nothing_changed(live):
-        assert_invalid(await admin("POST", "/lists", {"name": "vip", "kind": "tag"} | fields), field, issue)
+        for fields, field, issue in (
+            ({"name": "Vip"}, "name", "invalid_value"), ({"name": "1st"}, "name", "invalid_value"),
+            ({"name": "a-b"}, "name", "invalid_value"), ({"name": "a" * 49}, "name", "invalid_value"),
+            ({"name": "a\n"}, "name", "invalid_value"), ({"name": ""}, "name", "invalid_value"),
+            ({"name": None}, "name", "wrong_type"), ({"kind": "agent"}, "kind", "invalid_value"),
+            ({"note": "x"}, "note", "unknown_field"),
+        ):  # fmt: skip
+            assert_invalid(await admin("POST", "/lists", {"name": "vip", "kind": "tag"} | fields), field, issue)
 
 
 async def test_a_name_is_taken_once(live: Live, admin: Automation):
@@ -211,22 +198,20 @@ async def test_a_list_that_a_rule_names_is_neither_deleted_nor_renamed(live: Liv
     assert (await admin("DELETE", f"/lists/{named}")).status_code == 204
 
 
-async def test_a_block_takes_effect_at_the_next_request(live: Live, admin: Automation):
+async def test_a_block_takes_effect_at_the_next_request(live: Live, public: str, admin: Automation):
     """Decisions 12.2, 13.3: the two rules of the start read the six lists, those of who is blocked first."""
-    _, key = live.issue(environment="production")
-    first = (await visit(live, key, report(1))).json()
+    first = (await visit(live, public, report(1))).json()
     assert "decision" not in first
     trusted = (await by_name(admin))["trusted_addresses"]["id"]
     await add(admin, trusted, f"{PUBLIC_ADDRESS}/24")
-    assert (await visit(live, key, report(1))).json()["decision"]["action"] == "allow"
+    assert (await visit(live, public, report(1))).json()["decision"]["action"] == "allow"
     blocked = (await by_name(admin))["blocked_visitors"]["id"]
     await add(admin, blocked, first["visitor_id"])
-    assert (await visit(live, key, report(1))).json()["decision"]["action"] == "block", "the first rule decides"
+    assert (await visit(live, public, report(1))).json()["decision"]["action"] == "block", "the first rule decides"
 
 
-async def test_an_account_is_trusted_only_where_a_backend_says_who_it_is(live: Live, admin: Automation):
+async def test_an_account_is_trusted_only_where_a_backend_says_who_it_is(live: Live, public: str, admin: Automation):
     """Decisions 13.3: sent by a secret key, or of a pair of visitor and account that was verified before."""
-    _, public = live.issue(environment="production")
     _, secret = live.issue("secret", "production")
     await add(admin, (await by_name(admin))["trusted_accounts"]["id"], "vip-1")
 
@@ -262,8 +247,7 @@ async def test_a_blocked_visitor_does_not_become_trusted_by_naming_an_account(li
     assert (answer["decision"]["action"], answer["decision"]["rule"]) == ("block", "Blocked")
 
 
-async def test_a_visitor_is_trusted_only_without_a_token_conflict(live: Live, admin: Automation):
-    _, key = live.issue(environment="development")
+async def test_a_visitor_is_trusted_only_without_a_token_conflict(live: Live, key: str, admin: Automation):
     first = (await visit(live, key, report(1))).json()
     await add(admin, (await by_name(admin))["trusted_visitors"]["id"], first["visitor_id"])
     assert (await visit(live, key, report(1))).json()["decision"]["action"] == "allow"
@@ -355,8 +339,7 @@ async def test_values_are_kept_in_one_spelling_and_others_refused(live: Live, ad
     assert not any(holds(live, "those", value) for value in wrong)
     assert (await admin("DELETE", f"/lists/{made}/entries", {"values": sent})).status_code == 204
     assert await values_of(admin, made) == []
-    with live.found.store.read() as snapshot:
-        assert snapshot.count(LIST_ENTRIES) == 0
+    assert live.count(LIST_ENTRIES) == 0
 
 
 async def test_an_entry_has_its_note_and_expiry_which_adding_it_again_replaces(live: Live, admin: Automation):
@@ -381,28 +364,23 @@ async def test_an_entry_has_its_note_and_expiry_which_adding_it_again_replaces(l
     }
 
 
-@pytest.mark.parametrize(
-    ("body", "field", "issue"),
-    [
-        ({"entries": [{"value": "a", "note": "x" * 501}]}, "entries[0].note", "too_long"),
-        ({"entries": [{"value": "a", "note": None}]}, "entries[0].note", "wrong_type"),
-        ({"entries": [{"value": 7}]}, "entries[0].value", "wrong_type"),
-        ({"entries": [{"note": "x"}]}, "entries[0].value", "required"),
-        ({"entries": [{"value": "a", "id": "x"}]}, "entries[0].id", "unknown_field"),
-        ({"entries": [{"value": "a", "expires_at": "tomorrow"}]}, "entries[0].expires_at", "invalid_value"),
-        ({"entries": [{"value": "a", "expires_at": "2026-01-02T00:00:00"}]}, "entries[0].expires_at", "wrong_type"),
-        ({"entries": [{"value": "b"}, OVER]}, "entries[1].expires_at", "out_of_range"),
-        ({"entries": [{"value": str(number)} for number in range(MAX_AT_ONCE + 1)]}, "entries", "too_long"),
-        ({}, "entries", "required"),
-    ],
-)  # fmt: skip
-async def test_entries_of_another_form_are_refused(
-    live: Live, admin: Automation, body: dict[str, Any], field: str, issue: str
-):
+async def test_entries_of_another_form_are_refused(live: Live, admin: Automation):
     made = await create(admin)
     await add(admin, made, "a", note="before")
     with nothing_changed(live):
-        assert_invalid(await admin("POST", f"/lists/{made}/entries", body), field, issue)
+        for body, field, issue in (
+            ({"entries": [{"value": "a", "note": "x" * 501}]}, "entries[0].note", "too_long"),
+            ({"entries": [{"value": "a", "note": None}]}, "entries[0].note", "wrong_type"),
+            ({"entries": [{"value": 7}]}, "entries[0].value", "wrong_type"),
+            ({"entries": [{"note": "x"}]}, "entries[0].value", "required"),
+            ({"entries": [{"value": "a", "id": "x"}]}, "entries[0].id", "unknown_field"),
+            ({"entries": [{"value": "a", "expires_at": "tomorrow"}]}, "entries[0].expires_at", "invalid_value"),
+            ({"entries": [{"value": "a", "expires_at": "2026-01-02T00:00:00"}]}, "entries[0].expires_at", "wrong_type"),
+            ({"entries": [{"value": "b"}, OVER]}, "entries[1].expires_at", "out_of_range"),
+            ({"entries": [{"value": str(number)} for number in range(MAX_AT_ONCE + 1)]}, "entries", "too_long"),
+            ({}, "entries", "required"),
+        ):  # fmt: skip
+            assert_invalid(await admin("POST", f"/lists/{made}/entries", body), field, issue)
 
 
 async def test_a_request_takes_at_most_a_thousand_entries_or_values(live: Live, admin: Automation):
@@ -483,8 +461,7 @@ async def test_expired_entries_are_deleted_by_retention_and_by_those_that_are_ad
     await add(admin, networks, "203.0.113.0/25")
     live.clock.now_ms += DAY_MS
     await add(admin, made, "a", "b")
-    with live.found.store.read() as snapshot:
-        assert (snapshot.count(LIST_ENTRIES), snapshot.count(LIST_EXPIRIES)) == (600, 597)
+    assert (live.count(LIST_ENTRIES), live.count(LIST_EXPIRIES)) == (600, 597)
     await sweep(live.found.store, live.clock.now_ms, 365, with_passes=True)
     with live.found.store.read() as snapshot:
         assert (snapshot.count(LIST_ENTRIES), snapshot.count(LIST_EXPIRIES)) == (3, 0)
@@ -522,8 +499,7 @@ async def test_an_organization_has_at_most_100_000_living_entries(
     with nothing_changed(live):
         assert_error(await admin("POST", f"/lists/{second}/entries", {"entries": [{"value": "f"}]}), 409, "list_limit")
     assert (await admin("DELETE", f"/lists/{first}")).status_code == 204
-    with live.found.store.read() as snapshot:
-        assert snapshot.count(LIST_ENTRIES) == 5
+    assert live.count(LIST_ENTRIES) == 5
 
 
 @pytest.mark.slow(0.5)
@@ -534,8 +510,7 @@ async def test_entries_of_a_list_whose_deletion_was_interrupted_are_deleted_by_r
     begin = partial(transactions.delete_list, number=number, list_id=made)
     assert live.found.store.write_now([begin]) == [False]
     assert "vip" not in await by_name(admin)
-    with live.found.store.read() as snapshot:
-        assert snapshot.count(LIST_ENTRIES) == 2
+    assert live.count(LIST_ENTRIES) == 2
     await add(admin, await create(admin), "z")
     await sweep(live.found.store, live.clock.now_ms, 365, with_passes=True)
     with live.found.store.read() as snapshot:
@@ -850,8 +825,6 @@ async def test_an_account_that_is_erased_leaves_all_lists(live: Live, admin: Aut
     assert (await admin("DELETE", "/accounts/user-1")).status_code == 204
     assert [entry["value"] for entry in (await admin("GET", f"/lists/{own}/entries")).json()["entries"]] == ["user-2"]
     assert_error(await admin("DELETE", "/accounts/user-1"), 404, "not_found")
-    with live.found.store.read() as snapshot:
-        assert list(violations(snapshot)) == []
 
 
 # Which lists have entries, by the organization's row
@@ -945,13 +918,11 @@ async def test_the_entries_of_some_visitors_and_accounts_are_read_at_once(live: 
         seen = (await live.client.post(path, json={**asked, "list_id": list_id}, headers=key)).json()["entries"]
         assert [(each["list_id"], each["entry"]["value"]) for each in seen] == [(list_id, value) for value in values]
     unknown = await live.client.post(path, json={**asked, "list_id": "lst_x"}, headers=key)
-    assert_error(unknown, 422, "validation_error", ("list_id", "invalid_value", "body"))
-    too_many = await live.client.post(path, json={"accounts": ["a"] * 101}, headers=key)
-    assert_error(too_many, 422, "validation_error", ("accounts", "too_long", "body"))
+    assert_invalid(unknown, "list_id", "invalid_value")
+    assert_invalid(await live.client.post(path, json={"accounts": ["a"] * 101}, headers=key), "accounts", "too_long")
 
 
-async def test_a_list_says_how_many_entries_begin_so(live: Live):
-    admin = Automation(live)
+async def test_a_list_says_how_many_entries_begin_so(live: Live, admin: Automation):
     made = (await admin("POST", "/lists", {"name": "vip", "kind": "account"})).json()["id"]
     for value, expires_at in (("user-1", None), ("user-2", None), ("anna", None), ("user-3", "2026-01-01T00:00:01Z")):
         given = {"entries": [{"value": value, "expires_at": expires_at}]}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -19,7 +18,7 @@ from svc.kernel.tenants import queries as lookups
 from svc.kernel.work.slices import MAX_AT_ONCE
 from tests.spec.automation import MANAGEMENT, Automation, stored_keys
 from tests.spec.responses import BROWSER, assert_error, assert_invalid, nothing_stored, visit
-from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service
+from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, succeeded
 from tests.support.worlds import HeldThreads
 
 SDK, PROXY = "/sdk-keys", "/proxy-credentials"
@@ -32,10 +31,9 @@ VISITOR = {"x-svc-visitor-ip": PUBLIC_ADDRESS}
 
 
 async def listed(automation: Automation, path: str) -> list[dict[str, Any]]:
-    response = await automation("GET", path)
-    assert response.status_code == 200, response.text
-    assert set(response.json()) == {LIST_OF[path]}
-    return response.json()[LIST_OF[path]]
+    answer = succeeded(await automation("GET", path))
+    assert set(answer) == {LIST_OF[path]}
+    return answer[LIST_OF[path]]
 
 
 async def use(live: Live, path: str, secret: str) -> int:
@@ -49,9 +47,8 @@ async def use(live: Live, path: str, secret: str) -> int:
 async def test_a_management_key_describes_itself(live: Live, role: str):
     """Interface 2.6."""
     automation = Automation(live, role)
-    response = await live.client.get(f"{MANAGEMENT}/key", headers={"x-api-key": automation.secret})
-    assert response.status_code == 200
-    assert response.json() == {
+    answer = succeeded(await live.client.get(f"{MANAGEMENT}/key", headers={"x-api-key": automation.secret}))
+    assert answer == {
         "key_id": automation.key.id,
         "organization_id": live.organization.id,
         "name": automation.key.name,
@@ -61,9 +58,8 @@ async def test_a_management_key_describes_itself(live: Live, role: str):
 
 
 @pytest.mark.parametrize("environment", ["production", "staging", "development"])
-async def test_an_issued_proxy_key_is_shown_with_its_secret_once(live: Live, environment: str):
+async def test_an_issued_proxy_key_is_shown_with_its_secret_once(admin: Automation, environment: str):
     """Interface 2.7; the answer is not to be kept by anything between."""
-    admin = Automation(live)
     response = await admin("POST", PROXY, {"name": "edge", "environment": environment})
     assert (response.status_code, response.headers["cache-control"]) == (201, "no-store")
     secret = response.json()["secret"]
@@ -112,30 +108,26 @@ async def test_an_issued_sdk_key_is_public_and_for_the_web_by_default(live: Live
     assert await listed(automation, SDK) == [key]
 
 
-async def test_a_secret_key_has_neither_platforms_nor_origins(live: Live):
+async def test_a_secret_key_has_neither_platforms_nor_origins(live: Live, admin: Automation):
     """Decisions 2.4: those are public keys' only, and it is told to anybody who names them."""
-    automation = Automation(live)
-    key, secret = await automation.issue(kind="secret")
+    key, secret = await admin.issue(kind="secret")
     assert (key["kind"], key["prefix"]) == ("secret", "svc_sk_us_development")
     assert not {"platforms", "allowed_origins"} & set(key)
     assert (await live.identify(secret, origin=None)).status_code == 200
     body = {"name": "x", "environment": "development", "kind": "secret"}
     with nothing_stored(live):
-        assert_invalid(await automation("POST", SDK, {**body, "platforms": ["web"]}), "platforms", "invalid_value")
-        response = await automation("POST", SDK, {**body, "allowed_origins": [ORIGIN]})
+        assert_invalid(await admin("POST", SDK, {**body, "platforms": ["web"]}), "platforms", "invalid_value")
+        response = await admin("POST", SDK, {**body, "allowed_origins": [ORIGIN]})
         assert_invalid(response, "allowed_origins", "invalid_value")
-    response = await automation("PUT", f"{SDK}/{key['id']}/allowed-origins", {"allowed_origins": [ORIGIN]})
+    response = await admin("PUT", f"{SDK}/{key['id']}/allowed-origins", {"allowed_origins": [ORIGIN]})
     assert_invalid(response, "allowed_origins", "invalid_value")
     assert stored_keys(live)[key["id"]].allowed_origins == ()
 
 
-async def test_platforms_and_origins_are_stored_in_canonical_form(live: Live):
+async def test_platforms_and_origins_are_stored_in_canonical_form(admin: Automation):
     """Decisions 2.4 and 2.6."""
-    automation = Automation(live)
     origins = ["HTTPS://Shop.Example:443", "https://bücher.example", "https://shop.example", "https://*.shop.example"]
-    key, _ = await automation.issue(
-        platforms=["ios", "web", "ios"], allowed_origins=[*origins, "capacitor://localhost"]
-    )
+    key, _ = await admin.issue(platforms=["ios", "web", "ios"], allowed_origins=[*origins, "capacitor://localhost"])
     assert key["platforms"] == ["web", "ios"]
     assert key["allowed_origins"] == [
         "https://shop.example",
@@ -153,10 +145,9 @@ async def test_a_native_key_admits_its_platform(live: Live):
 
 
 @PATHS
-async def test_only_a_keyed_hash_of_an_issued_secret_is_stored(live: Live, path: str):
+async def test_only_a_keyed_hash_of_an_issued_secret_is_stored(live: Live, admin: Automation, path: str):
     """Interface 5, rule 4."""
-    automation = Automation(live)
-    key, secret = await automation.issue(path)
+    key, secret = await admin.issue(path)
     hashed = hmac.digest(live.found.pepper, secret.encode(), "sha256")
     with live.found.store.read() as snapshot:
         found = snapshot.get(KEYS, hashed)
@@ -164,7 +155,7 @@ async def test_only_a_keyed_hash_of_an_issued_secret_is_stored(live: Live, path:
     assert found.id == key["id"]
     everything = live.stored_bytes()
     assert secret.rpartition("_")[2].encode() not in everything
-    assert secret not in (await automation("GET", path)).text
+    assert secret not in (await admin("GET", path)).text
 
 
 @PATHS
@@ -187,44 +178,41 @@ async def test_keys_are_listed_oldest_first_including_revoked_ones(live: Live, p
 
 
 @PATHS
-async def test_a_key_works_from_its_issue_to_its_revocation(live: Live, path: str):
+async def test_a_key_works_from_its_issue_to_its_revocation(live: Live, admin: Automation, path: str):
     """Interface 3: the very next request, both times; revoking is permanent and keeps the key in the list."""
-    automation = Automation(live)
     more = {"allowed_origins": [ORIGIN]} if path == SDK else {}
-    key, secret = await automation.issue(path, **more)
+    key, secret = await admin.issue(path, **more)
     assert await use(live, path, secret) == 200
     live.clock.advance(seconds=7)
-    response = await automation("POST", f"{path}/{key['id']}/revoke")
+    response = await admin("POST", f"{path}/{key['id']}/revoke")
     assert await use(live, path, secret) == 401
     revoked = {**key, "status": "revoked", "last_used_at": CREATED, "revoked_at": "2026-01-01T00:00:07.000Z"}
     assert (response.status_code, response.json()) == (200, revoked)
-    assert await listed(automation, path) == [revoked]
+    assert await listed(admin, path) == [revoked]
 
 
 @PATHS
-async def test_revoking_twice_is_a_conflict_that_changes_nothing(live: Live, path: str):
+async def test_revoking_twice_is_a_conflict_that_changes_nothing(live: Live, admin: Automation, path: str):
     """Decisions 2.5: `sdk_key_revoked`, `proxy_key_revoked`; the operator's revocation counts too."""
-    automation = Automation(live)
     code = f"{KIND_OF[path]}_key_revoked"
-    key, _ = await automation.issue(path)
+    key, _ = await admin.issue(path)
     by_operator, _ = live.issue("proxy" if path == PROXY else "secret")
-    await automation("POST", f"{path}/{key['id']}/revoke")
+    await admin("POST", f"{path}/{key['id']}/revoke")
     live.revoke(by_operator)
     live.clock.advance(seconds=7)
     before = stored_keys(live)
     for key_id in (key["id"], by_operator.id):
-        assert_error(await automation("POST", f"{path}/{key_id}/revoke"), 409, code)
+        assert_error(await admin("POST", f"{path}/{key_id}/revoke"), 409, code)
     assert stored_keys(live) == before
 
 
-async def test_concurrent_revocations_revoke_a_key_once(live: Live):
+async def test_concurrent_revocations_revoke_a_key_once(admin: Automation):
     """The one writer decides between them."""
-    automation = Automation(live)
-    key, _ = await automation.issue()
+    key, _ = await admin.issue()
     statuses: list[int] = []
 
     async def revoke() -> None:
-        statuses.append((await automation("POST", f"{SDK}/{key['id']}/revoke")).status_code)
+        statuses.append((await admin("POST", f"{SDK}/{key['id']}/revoke")).status_code)
 
     async with trio.open_nursery() as nursery:
         for _ in range(12):
@@ -245,12 +233,11 @@ async def test_replaced_origins_apply_from_the_next_request(live: Live):
     assert {**key, "allowed_origins": [other, ORIGIN], "last_used_at": CREATED} == (await listed(automation, SDK))[0]
 
 
-async def test_the_origins_of_a_revoked_key_cannot_be_changed(live: Live):
+async def test_the_origins_of_a_revoked_key_cannot_be_changed(live: Live, admin: Automation):
     """Interface 3: `409`; decisions 2.5."""
-    automation = Automation(live)
-    key, _ = await automation.issue(allowed_origins=[ORIGIN])
-    await automation("POST", f"{SDK}/{key['id']}/revoke")
-    response = await automation("PUT", f"{SDK}/{key['id']}/allowed-origins", {"allowed_origins": []})
+    key, _ = await admin.issue(allowed_origins=[ORIGIN])
+    await admin("POST", f"{SDK}/{key['id']}/revoke")
+    response = await admin("PUT", f"{SDK}/{key['id']}/allowed-origins", {"allowed_origins": []})
     assert_error(response, 409, "sdk_key_revoked")
     assert stored_keys(live)[key["id"]].allowed_origins == (ORIGIN,)
 
@@ -267,15 +254,14 @@ WRONG_ORIGINS = [
 
 
 @pytest.mark.parametrize("route", ["issue", "replace"])
-async def test_every_invalid_origin_is_named(live: Live, route: str):
+async def test_every_invalid_origin_is_named(live: Live, admin: Automation, route: str):
     """Decisions 2.6: `422` (`invalid_origin`); a path, a bare host and `*` are none."""
-    automation = Automation(live)
-    key, _ = await automation.issue(allowed_origins=[ORIGIN])
+    key, _ = await admin.issue(allowed_origins=[ORIGIN])
 
     async def send(origins: list[Any]) -> httpx.Response:
         if route == "replace":
-            return await automation("PUT", f"{SDK}/{key['id']}/allowed-origins", {"allowed_origins": origins})
-        return await automation("POST", SDK, {"name": "x", "environment": "staging", "allowed_origins": origins})
+            return await admin("PUT", f"{SDK}/{key['id']}/allowed-origins", {"allowed_origins": origins})
+        return await admin("POST", SDK, {"name": "x", "environment": "staging", "allowed_origins": origins})
 
     details = [(f"allowed_origins[{1 + index}]", "invalid_origin", "body") for index in range(len(WRONG_ORIGINS))]
     with nothing_stored(live):
@@ -287,24 +273,23 @@ async def test_every_invalid_origin_is_named(live: Live, route: str):
 
 
 @PATHS
-async def test_a_key_may_have_an_expiry_time(live: Live, path: str):
+async def test_a_key_may_have_an_expiry_time(live: Live, admin: Automation, path: str):
     """Decisions 2.5: `expires_at`, with any offset (decisions 1.2), shown in UTC."""
-    automation = Automation(live)
     more = {"allowed_origins": [ORIGIN]} if path == SDK else {}
-    key, secret = await automation.issue(path, expires_at="2026-01-01T02:00:05.25+02:00", **more)
+    key, secret = await admin.issue(path, expires_at="2026-01-01T02:00:05.25+02:00", **more)
     assert key["expires_at"] == "2026-01-01T00:00:05.250Z"
     live.clock.advance(seconds=5.249)
     assert await use(live, path, secret) == 200
     live.clock.advance(seconds=0.001)
     assert await use(live, path, secret) == 401
-    assert [known["status"] for known in await listed(automation, path)] == ["active"]
-    assert (await automation.issue(path, expires_at=None))[0]["expires_at"] is None
+    assert [known["status"] for known in await listed(admin, path)] == ["active"]
+    assert (await admin.issue(path, expires_at=None))[0]["expires_at"] is None
 
 
 @PATHS
-@pytest.mark.parametrize(
-    ("change", "field", "issue"),
-    [
+async def test_a_key_is_not_issued_for_an_invalid_body(live: Live, admin: Automation, path: str):
+    """Interface 4.4, decisions 1.4; a key that has expired before its issue is a mistake."""
+    for change, field, issue in (
         ({"name": ...}, "name", "required"),
         ({"environment": ...}, "environment", "required"),
         ({"name": ""}, "name", "invalid_value"),
@@ -322,42 +307,31 @@ async def test_a_key_may_have_an_expiry_time(live: Live, path: str):
         ({"expires_at": "2026-01-01T00:00:00Z"}, "expires_at", "out_of_range"),
         ({"expires_at": "0001-01-01T00:00:00+14:00"}, "expires_at", "out_of_range"),
         ({"expires_at": "9999-12-31T23:59:59-14:00"}, "expires_at", "out_of_range"),
-    ],
-)
-async def test_a_key_is_not_issued_for_an_invalid_body(live: Live, path: str, change: Any, field: str, issue: str):
-    """Interface 4.4, decisions 1.4; a key that has expired before its issue is a mistake."""
-    automation = Automation(live)
-    body = {"name": "shop", "environment": "staging"} | change
-    with nothing_stored(live):
-        sent = {name: value for name, value in body.items() if value is not ...}
-        assert_invalid(await automation("POST", path, sent), field, issue)
-
-
-@pytest.mark.parametrize(
-    ("change", "field", "issue"),
-    [
-        ({"kind": "proxy"}, "kind", "invalid_value"),
-        ({"kind": "management"}, "kind", "invalid_value"),
-        ({"platforms": []}, "platforms", "invalid_value"),
-        ({"platforms": ["web", "windows"]}, "platforms[1]", "invalid_value"),
-        ({"platforms": "web"}, "platforms", "wrong_type"),
-        ({"platforms": None}, "platforms", "wrong_type"),
-        ({"allowed_origins": ORIGIN}, "allowed_origins", "wrong_type"),
-    ],
-)
-async def test_an_sdk_key_is_public_or_secret_and_for_known_platforms(
-    live: Live, change: dict[str, Any], field: str, issue: str
-):
-    """Decisions 2.4; there is no other way to a proxy key, and none to a management key (interface 5, rule 3)."""
-    automation = Automation(live)
-    with nothing_stored(live):
+    ):
         body = {"name": "shop", "environment": "staging"} | change
-        assert_invalid(await automation("POST", SDK, body), field, issue)
+        with nothing_stored(live):
+            sent = {name: value for name, value in body.items() if value is not ...}
+            assert_invalid(await admin("POST", path, sent), field, issue)
 
 
-async def test_a_proxy_key_takes_no_fields_of_an_sdk_key(live: Live):
+async def test_an_sdk_key_is_public_or_secret_and_for_known_platforms(live: Live, admin: Automation):
+    """Decisions 2.4; there is no other way to a proxy key, and none to a management key (interface 5, rule 3)."""
+    with nothing_stored(live):
+        for change, field, issue in (
+            ({"kind": "proxy"}, "kind", "invalid_value"),
+            ({"kind": "management"}, "kind", "invalid_value"),
+            ({"platforms": []}, "platforms", "invalid_value"),
+            ({"platforms": ["web", "windows"]}, "platforms[1]", "invalid_value"),
+            ({"platforms": "web"}, "platforms", "wrong_type"),
+            ({"platforms": None}, "platforms", "wrong_type"),
+            ({"allowed_origins": ORIGIN}, "allowed_origins", "wrong_type"),
+        ):
+            body = {"name": "shop", "environment": "staging"} | change
+            assert_invalid(await admin("POST", SDK, body), field, issue)
+
+
+async def test_a_proxy_key_takes_no_fields_of_an_sdk_key(live: Live, admin: Automation):
     """Interface 4.4: unknown fields are refused."""
-    admin = Automation(live)
     body = {"name": "edge", "environment": "staging"}
     with nothing_stored(live):
         for more in ({"kind": "public"}, {"platforms": ["web"]}, {"allowed_origins": []}):
@@ -386,23 +360,21 @@ async def test_a_key_is_found_only_by_routes_of_its_own_kind_and_organization(li
     assert stored_keys(live) | stored_keys(live, stranger.organization.number) == before
 
 
-@pytest.mark.usefixtures("engine")
-async def test_keys_are_of_the_region_of_the_server(tmp_path: Path):
+@pytest.mark.served(region="eu")
+async def test_keys_are_of_the_region_of_the_server(live: Live):
     """Interface 1: every key belongs to one region."""
-    async with live_service(tmp_path, region="eu") as live:
-        admin = Automation(live, region="eu")
-        for path, mark in ((SDK, "pk"), (PROXY, "px")):
-            key, _ = await admin.issue(path)
-            assert (key["region"], key["prefix"]) == ("eu", f"svc_{mark}_eu_development")
+    admin = Automation(live, region="eu")
+    for path, mark in ((SDK, "pk"), (PROXY, "px")):
+        key, _ = await admin.issue(path)
+        assert (key["region"], key["prefix"]) == ("eu", f"svc_{mark}_eu_development")
 
 
-async def test_the_last_use_of_a_key_is_shown(live: Live):
+async def test_the_last_use_of_a_key_is_shown(live: Live, admin: Automation):
     """Interface 2.7, decisions 2.4."""
-    automation = Automation(live)
-    _, secret = await automation.issue(allowed_origins=[ORIGIN])
+    _, secret = await admin.issue(allowed_origins=[ORIGIN])
     live.clock.advance(seconds=3)
     await visit(live, secret)
-    assert (await listed(automation, SDK))[0]["last_used_at"] == "2026-01-01T00:00:03.000Z"
+    assert (await listed(admin, SDK))[0]["last_used_at"] == "2026-01-01T00:00:03.000Z"
 
 
 @pytest.mark.parametrize("reading", [True, False])
@@ -426,119 +398,107 @@ async def test_the_last_use_of_a_management_key_is_written_at_most_once_a_minute
     assert await last_use() == first + 60_000
 
 
-@pytest.mark.usefixtures("engine")
 @PATHS
-async def test_a_key_is_shown_only_once_it_is_on_disk(tmp_path: Path, path: str):
+async def test_a_key_is_shown_only_once_it_is_on_disk(live: Live, admin: Automation, threads: HeldThreads, path: str):
     """What was answered is durable: while the commit is held, there is no answer and no key."""
-    threads = HeldThreads()
-    async with live_service(tmp_path, run_sync=threads) as live:
-        automation = Automation(live)
-        answered: list[dict[str, Any]] = []
+    answered: list[dict[str, Any]] = []
 
-        async def issue() -> None:
-            answered.append((await automation.issue(path))[0])
+    async def issue() -> None:
+        answered.append((await admin.issue(path))[0])
 
-        threads.hold()
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(issue)
-            with trio.fail_after(60):
-                while not threads.waiting:
-                    await trio.lowlevel.checkpoint()
-                await trio.testing.wait_all_tasks_blocked(0.01)
-            assert (answered, stored_keys(live)) == ([], {})
-            threads.release()
-        assert [key["id"] for key in answered] == list(stored_keys(live))
+    threads.hold()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(issue)
+        with trio.fail_after(60):
+            while not threads.waiting:
+                await trio.lowlevel.checkpoint()
+            await trio.testing.wait_all_tasks_blocked(0.01)
+        assert (answered, stored_keys(live)) == ([], {})
+        threads.release()
+    assert [key["id"] for key in answered] == list(stored_keys(live))
 
 
-@pytest.mark.usefixtures("engine")
-async def test_a_full_store_issues_nothing_and_still_reads(tmp_path: Path):
+@pytest.mark.served(map_bytes=512 << 10)
+async def test_a_full_store_issues_nothing_and_still_reads(live: Live, admin: Automation):
     """Interface 7: `503 service_unavailable`."""
-    async with live_service(tmp_path, map_bytes=512 << 10) as live:
-        automation = Automation(live)
-        label = "x" * 60
-        origins = [f"https://{label}.{label}.{label}.s{index:03}.example" for index in range(100)]
-        body = {"name": "shop", "environment": "staging", "allowed_origins": origins}
-        issued = 0
-        while (response := await automation("POST", SDK, body)).status_code == 201:
-            issued += 1
-        assert_error(response, 503, "service_unavailable")
-        assert "secret" not in response.json()
-        live.clock.advance(hours=1)
-        assert len(await listed(automation, SDK)) == issued > 0
+    label = "x" * 60
+    origins = [f"https://{label}.{label}.{label}.s{index:03}.example" for index in range(100)]
+    body = {"name": "shop", "environment": "staging", "allowed_origins": origins}
+    issued = 0
+    while (response := await admin("POST", SDK, body)).status_code == 201:
+        issued += 1
+    assert_error(response, 503, "service_unavailable")
+    assert "secret" not in response.json()
+    live.clock.advance(hours=1)
+    assert len(await listed(admin, SDK)) == issued > 0
 
 
-async def test_the_routes_of_keys_accept_only_their_methods_and_parameters(live: Live):
+async def test_the_routes_of_keys_accept_only_their_methods_and_parameters(live: Live, admin: Automation):
     """Decisions 1.6, 1.7. A body where none is asked for is not looked at."""
-    automation = Automation(live)
-    key, _ = await automation.issue()
-    another, _ = await automation.issue()
-    assert (await automation("POST", f"{SDK}/{another['id']}/revoke", {"name": "x"})).status_code == 200
+    key, _ = await admin.issue()
+    another, _ = await admin.issue()
+    assert (await admin("POST", f"{SDK}/{another['id']}/revoke", {"name": "x"})).status_code == 200
     with nothing_stored(live):
-        response = await automation("GET", f"{SDK}?status=active")
-        assert_invalid(response, "status", "unknown_field", "query")
-        response = await automation("DELETE", f"{SDK}/{key['id']}/revoke")
+        assert_invalid(await admin("GET", f"{SDK}?status=active"), "status", "unknown_field", "query")
+        response = await admin("DELETE", f"{SDK}/{key['id']}/revoke")
         assert_error(response, 405, "method_not_allowed")
         assert response.headers["allow"] == "POST"
-        assert_error(await automation("GET", f"{SDK}/{key['id']}"), 404, "not_found")
-        assert_error(await automation("POST", "/management-keys", {"name": "x"}), 404, "not_found")
+        assert_error(await admin("GET", f"{SDK}/{key['id']}"), 404, "not_found")
+        assert_error(await admin("POST", "/management-keys", {"name": "x"}), 404, "not_found")
 
 
-async def test_a_management_response_has_no_cors_headers(live: Live):
+async def test_a_management_response_has_no_cors_headers(admin: Automation):
     """Decisions 3.11: no CORS here; a preflight is a method that the path does not take."""
-    automation = Automation(live)
-    response = await automation("OPTIONS", SDK, origin=ORIGIN, **BROWSER)
+    response = await admin("OPTIONS", SDK, origin=ORIGIN, **BROWSER)
     assert_error(response, 405, "method_not_allowed")
-    for answered in (response, await automation("GET", SDK), await automation("GET", SDK, origin=ORIGIN)):
+    for answered in (response, await admin("GET", SDK), await admin("GET", SDK, origin=ORIGIN)):
         assert not [name for name in answered.headers if name.startswith("access-control")]
 
 
 @pytest.mark.slow
 @PATHS
-async def test_an_organization_has_at_most_200_active_keys(live: Live, path: str):
+async def test_an_organization_has_at_most_200_active_keys(live: Live, admin: Automation, path: str):
     """Decisions 2.5: of all kinds together; revoked and expired ones don't count, another organization's neither."""
-    automation = Automation(live)
     live.issue(organization=live.new_organization().number)
     kinds = ("public", "secret", "proxy", "management")
     minute_ms = live.clock.now_ms + 60_000
     issued = [live.issue(kinds[n % 4], **({"expires_at_ms": minute_ms} if n % 99 == 0 else {})) for n in range(198)]
     body = {"name": "one more", "environment": "staging"}
-    assert (await automation("POST", path, body)).status_code == 201
+    assert (await admin("POST", path, body)).status_code == 201
     with nothing_stored(live):
-        assert_error(await automation("POST", path, body), 409, "key_limit")
+        assert_error(await admin("POST", path, body), 409, "key_limit")
         with pytest.raises(CommandError, match="svc key revoke"):
             live.issue()
     live.revoke(issued[1][0])
-    assert (await automation("POST", path, body)).status_code == 201
-    assert_error(await automation("POST", path, body), 409, "key_limit")
+    assert (await admin("POST", path, body)).status_code == 201
+    assert_error(await admin("POST", path, body), 409, "key_limit")
     live.clock.advance(seconds=60)
-    statuses = [(await automation("POST", path, body)).status_code for _ in range(3)]
+    statuses = [(await admin("POST", path, body)).status_code for _ in range(3)]
     assert statuses == [201, 201, 409], "two keys have expired"
     live.revoke(issued[0][0])
-    assert_error(await automation("POST", path, body), 409, "key_limit")
+    assert_error(await admin("POST", path, body), 409, "key_limit")
 
 
-@pytest.mark.usefixtures("engine")
+@pytest.mark.served(keys_per_day=3)
 @PATHS
-async def test_keys_issued_per_day_are_limited_for_an_organization(tmp_path: Path, path: str):
+async def test_keys_issued_per_day_are_limited_for_an_organization(live: Live, admin: Automation, path: str):
     """Decisions 2.5, 4: `429` until midnight (UTC), whatever was revoked; another organization is not concerned."""
-    async with live_service(tmp_path, keys_per_day=3) as live:
-        live.clock.advance(hours=1)
-        automation = Automation(live)
-        body = {"name": "shop", "environment": "staging"}
-        for _ in range(2):
-            answer = await automation("POST", path, body)
-            assert answer.status_code == 201
-            key_id = answer.json()["key" if path == SDK else "credential"]["id"]
-            assert (await automation("POST", f"{path}/{key_id}/revoke")).status_code == 200
-        with nothing_stored(live):
-            refused = await automation("POST", path, body)
-        assert_error(refused, 429, "rate_limited")
-        assert "has used up the 3 keys that it may issue today" in refused.json()["error"]["message"]
-        assert int(refused.headers["retry-after"]) == 23 * 3600
-        other = Automation(live, organization=live.new_organization())
-        assert (await other("POST", path, body)).status_code == 201
-        live.clock.advance(hours=23)
-        assert (await automation("POST", path, body)).status_code == 201
+    live.clock.advance(hours=1)
+    body = {"name": "shop", "environment": "staging"}
+    for _ in range(2):
+        answer = await admin("POST", path, body)
+        assert answer.status_code == 201
+        key_id = answer.json()["key" if path == SDK else "credential"]["id"]
+        assert (await admin("POST", f"{path}/{key_id}/revoke")).status_code == 200
+    with nothing_stored(live):
+        refused = await admin("POST", path, body)
+    assert_error(refused, 429, "rate_limited")
+    assert "has used up the 3 keys that it may issue today" in refused.json()["error"]["message"]
+    assert int(refused.headers["retry-after"]) == 23 * 3600
+    other = Automation(live, organization=live.new_organization())
+    assert (await other("POST", path, body)).status_code == 201
+    live.clock.advance(hours=23)
+    assert (await admin("POST", path, body)).status_code == 201
 
 
 async def test_keys_issued_per_day_by_the_command_line_are_limited(live: Live, monkeypatch: pytest.MonkeyPatch):

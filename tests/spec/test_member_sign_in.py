@@ -24,10 +24,8 @@ from svc.world import Undisturbed, World
 from tests.spec.automation import Automation
 from tests.spec.console_browser import API, SESSION, Browser, link, rows, signed_in
 from tests.spec.people import PASSWORD, add_member, came_in, invited, stored
-from tests.spec.responses import assert_error, nothing_stored
+from tests.spec.responses import assert_error, assert_invalid, nothing_stored
 from tests.support.live import Live, live_service
-
-pytestmark = pytest.mark.usefixtures("engine")
 
 T = TypeVar("T")
 ADA = "ada@shop.example"
@@ -74,7 +72,7 @@ async def test_a_member_signs_in_by_address_and_password(live: Live):
 
 
 @pytest.mark.slow(0.8)
-async def test_every_failure_gets_the_same_response_for_the_same_work(tmp_path: Path):
+async def test_every_failure_gets_the_same_response_for_the_same_work(directory: Path):
     """Unknown address, wrong password, no code, a wrong one, one that was used, an invited member, a suspended one, one
     of a removed organization: one hash each, nothing written, one response.
     """
@@ -85,7 +83,7 @@ async def test_every_failure_gets_the_same_response_for_the_same_work(tmp_path: 
             hashed.append(function)
         return await World.real().run_sync(function, undisturbed=undisturbed)
 
-    async with live_service(tmp_path, run_sync=run_sync) as live:
+    async with live_service(directory, run_sync=run_sync) as live:
         _, member_id = await with_codes(live)
         add_member(live, email="invited@shop.example")
         await came_in(live, email="suspended@shop.example")
@@ -163,9 +161,8 @@ async def test_an_address_in_two_organizations_leads_to_the_one_whose_password_i
     assert left.json()["organization"]["id"] == live.organization.id, "the other one has suspended this person"
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
+async def test_one_way_in_is_named_and_whole(live: Live):
+    for body in (
         {},
         {"email": ADA},
         {"password": PASSWORD},
@@ -174,11 +171,9 @@ async def test_an_address_in_two_organizations_leads_to_the_one_whose_password_i
         {"token": "x", "key": "y"},
         {"token": "x", "totp": "000000"},
         {"key": "x", "organization_id": "y"},
-    ],
-)
-async def test_one_way_in_is_named_and_whole(live: Live, body: dict[str, str]):
-    answer = await Browser(live)("POST", SESSION, body)
-    assert_error(answer, 422, "validation_error", ("", "invalid_value", "body"))
+    ):
+        live.clock.advance(seconds=1)  # one address may not try any number of times a second
+        assert_invalid(await Browser(live)("POST", SESSION, body), "", "invalid_value")
 
 
 @pytest.mark.slow(1.0)
@@ -213,7 +208,7 @@ async def test_attempts_from_one_address_are_limited_whomever_they_name(live: Li
 
 
 @pytest.mark.slow(0.8)
-async def test_a_flood_of_sign_ins_waits_its_turn_and_keeps_nobody_else_waiting(tmp_path: Path):
+async def test_a_flood_of_sign_ins_waits_its_turn_and_keeps_nobody_else_waiting(directory: Path):
     """One password is hashed at a time; identifications go on, and what would wait too long is told so."""
     running, most = 0, 0
     go_on = trio.Event()
@@ -228,7 +223,7 @@ async def test_a_flood_of_sign_ins_waits_its_turn_and_keeps_nobody_else_waiting(
         running -= 1
         return function()
 
-    async with live_service(tmp_path, run_sync=run_sync) as live:
+    async with live_service(directory, run_sync=run_sync) as live:
         _, public = live.issue()
         statuses: list[int] = []
 
@@ -258,8 +253,7 @@ async def test_codes_are_set_up_by_a_secret_that_is_shown_once_and_stored_nowher
     assert parse_qs(url.query)["secret"] == [offered["secret"]]
     assert offered["secret"].encode() not in live.stored_bytes()
     assert (await sign_in(live, with_password())).status_code == 200, "of no effect before it is confirmed"
-    wrong = await browser("POST", CONFIRM, {"code": "000000"})
-    assert_error(wrong, 422, "validation_error", ("code", "invalid_value", "body"))
+    assert_invalid(await browser("POST", CONFIRM, {"code": "000000"}), "code", "invalid_value")
     assert (await browser("POST", CONFIRM, {"code": code(live, member_id)})).status_code == 200
     assert (await browser("GET", SESSION)).json()["member"]["has_totp"] is True
     assert_error(await browser("POST", CONFIRM, {"code": code(live, member_id, 1)}), 404, "not_found")

@@ -46,12 +46,11 @@ async def ask(live: Live, secret: str) -> dict[str, Any]:
     return succeeded(await live.identify(secret, origin=None, headers=headers))
 
 
-@pytest.mark.usefixtures("engine")
 @pytest.mark.slow(0.5)
-async def test_a_running_service_loads_new_files_and_bills_only_successful_lookups(folder: Path, tmp_path: Path):
+async def test_a_running_service_loads_new_files_and_bills_only_successful_lookups(folder: Path, directory: Path):
     """Decisions 3.4: `unavailable` is free; the first file ends that, without a restart."""
     settings: dict[str, Any] = {"network_directory": str(folder), "network_interval_s": 0.02}
-    async with live_service(tmp_path, network_builtin=False, **settings) as live:
+    async with live_service(directory, network_builtin=False, **settings) as live:
         _, secret = live.issue("secret", "production")
         before = live.balance()
         answer = await ask(live, secret)
@@ -65,12 +64,11 @@ async def test_a_running_service_loads_new_files_and_bills_only_successful_looku
         assert live.balance() < before
 
 
-@pytest.mark.usefixtures("engine")
-async def test_data_from_the_databases_is_stored_with_the_event(folder: Path, tmp_path: Path):
+async def test_data_from_the_databases_is_stored_with_the_event(folder: Path, directory: Path):
     """Interface 2.4: country, network and its name."""
     (folder / "country.mmdb").write_bytes(database({"country_code": "GB"}))
     (folder / "asn.mmdb").write_bytes(database({"asn": "AS20712", "as_name": "A & A"}))
-    async with live_service(tmp_path, network_directory=str(folder)) as live:
+    async with live_service(directory, network_directory=str(folder)) as live:
         _, secret = live.issue("secret")
         await ask(live, secret)
         ((_, event),) = live.events()
@@ -169,14 +167,13 @@ def mirror(tmp_path: Path) -> Path:
     return made
 
 
-@pytest.mark.usefixtures("engine")
 @pytest.mark.slow
-async def test_a_running_service_loads_the_files_of_an_update(folder: Path, mirror: Path, tmp_path: Path):
+async def test_a_running_service_loads_the_files_of_an_update(folder: Path, mirror: Path, directory: Path):
     settings: dict[str, Any] = {"network_directory": str(folder), "network_interval_s": 0.02}
-    async with live_service(tmp_path, **settings) as live:
+    async with live_service(directory, **settings) as live:
         _, secret = live.issue("secret")
         assert "tor" not in {trigger["signal"] for trigger in (await ask(live, secret))["triggers"]}
-        updated = await run_beside("data", "update", "--data", tmp_path, "--from", mirror, "--json")
+        updated = await run_beside("data", "update", "--data", directory, "--from", mirror, "--json")
         (file,) = updated.json["files"]
         assert (file["file"], file["result"], file["entries"]) == ("tor-exits.txt", "installed", 12_000)
         with trio.fail_after(60):

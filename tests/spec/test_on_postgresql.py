@@ -33,10 +33,9 @@ from tests.support.serving_postgresql import open_served, url_of
 pytestmark = [pytest.mark.slow(10), pytest.mark.only_on("postgresql", "several nodes share a database")]
 
 
-@pytest.mark.usefixtures("engine")
-async def test_every_route_responds(tmp_path: Path):
+async def test_every_route_responds(directory: Path):
     """Each caller that it lets in gets the same status as on LMDB; at the end every invariant holds."""
-    async with live_service(tmp_path, open_store=open_served, transport=Receivers(), resolver=Names()) as live:
+    async with live_service(directory, open_store=open_served, transport=Receivers(), resolver=Names()) as live:
         resources = Resources(live, iter([await visitor(live, device) for device in range(1, 41)]))
         once = {(cell.route.operation_id, cell.path): cell for cell in cells(list(callers(live))) if cell.lets_in()}
         assert len({operation for operation, _ in once}) > 40
@@ -58,12 +57,11 @@ create trigger refuse before update on svc.webhook_deliveries for each row execu
 TAKE = "drop trigger refuse on svc.webhook_deliveries; drop function svc.refuse()"
 
 
-@pytest.mark.usefixtures("engine")
-async def test_a_webhook_whose_outcome_the_database_does_not_take_is_sent_once(tmp_path: Path):
+async def test_a_webhook_whose_outcome_the_database_does_not_take_is_sent_once(directory: Path):
     """ADR 163: the process keeps what came of it, and tries to write it down each second."""
-    async with subscribing(tmp_path, open_store=open_served) as hooks:
+    async with subscribing(directory, open_store=open_served) as hooks:
         await hooks.create()
-        connection = pq.PGconn.connect(url_of(tmp_path).conninfo())
+        connection = pq.PGconn.connect(url_of(directory).conninfo())
         try:
             done = connection.exec_(REFUSE.encode())
             assert done.status == pq.ExecStatus.COMMAND_OK, done.error_message
@@ -78,12 +76,11 @@ async def test_a_webhook_whose_outcome_the_database_does_not_take_is_sent_once(t
         assert hooks.receivers.take() == []
 
 
-@pytest.mark.usefixtures("engine")
-async def test_an_idempotency_key_is_charged_once_by_two_nodes(tmp_path: Path):
+async def test_an_idempotency_key_is_charged_once_by_two_nodes(directory: Path):
     """Each key is sent to both at once, twice: one of the answers is the first."""
     async with AsyncExitStack() as stack:
-        first: Live = await stack.enter_async_context(live_service(tmp_path, open_store=open_served))
-        second: Live = await stack.enter_async_context(live_service(tmp_path, open_store=open_served))
+        first: Live = await stack.enter_async_context(live_service(directory, open_store=open_served))
+        second: Live = await stack.enter_async_context(live_service(directory, open_store=open_served))
         _, secret = first.issue("secret", "production")
         before, answers = first.balance(), list[tuple[int, dict[str, Any]]]()
 
@@ -105,21 +102,18 @@ async def test_an_idempotency_key_is_charged_once_by_two_nodes(tmp_path: Path):
         assert before - first.balance() == sum(event.price_micros for _, event in first.events())
 
 
-@pytest.mark.usefixtures("engine")
-async def test_a_key_revoked_by_another_node_is_refused_at_once(tmp_path: Path):
+async def test_a_key_revoked_by_another_node_is_refused_at_once(directory: Path):
     """Though this node still has its row of a moment ago."""
-    async with live_service(tmp_path, open_store=partial(open_served, recent_s=60.0)) as live:
+    async with live_service(directory, open_store=partial(open_served, recent_s=60.0)) as live:
         key, secret = live.issue("secret")
         for _ in range(2):  # the first writes when the key was used, and so does not keep its row
             assert (await live.identify(secret, origin=None)).status_code == 200
         live.revoke(key)  # past the serving store, as another node or a command would
-        refused = await live.identify(secret, origin=None)
-        assert_error(refused, 401, "unauthorized")
+        assert_error(await live.identify(secret, origin=None), 401, "unauthorized")
         assert len(live.events()) == 2
 
 
-@pytest.mark.usefixtures("engine")
-async def test_requests_that_arrive_together_look_a_key_up_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+async def test_requests_that_arrive_together_look_a_key_up_once(directory: Path, monkeypatch: pytest.MonkeyPatch):
     """One round trip for its row, and one that has the organization that the row names as well (ADR 214)."""
     asked, fetch = list[bytes](), PostgresqlStore._fetch  # pyright: ignore[reportPrivateUsage]  to count what it sends
 
@@ -127,7 +121,7 @@ async def test_requests_that_arrive_together_look_a_key_up_once(tmp_path: Path, 
         asked.extend(statement.sql for statement in rows.fetches())
         return fetch(store, rows, limit)
 
-    async with live_service(tmp_path, open_store=partial(open_served, recent_s=60.0)) as live:
+    async with live_service(directory, open_store=partial(open_served, recent_s=60.0)) as live:
         _, secret = live.issue("secret", "production")
         statuses = list[int]()
 
@@ -142,10 +136,9 @@ async def test_requests_that_arrive_together_look_a_key_up_once(tmp_path: Path, 
         assert 2 <= asked.count(statements.fetch("keys")) <= 4, "who is late may come after the key was marked as used"
 
 
-@pytest.mark.usefixtures("engine")
-async def test_origins_replaced_by_another_node_are_in_force_at_once(tmp_path: Path):
+async def test_origins_replaced_by_another_node_are_in_force_at_once(directory: Path):
     """Decisions 2.7: whichever node is asked, though this one still has the row with the origins before."""
-    async with live_service(tmp_path, open_store=partial(open_served, recent_s=60.0)) as live:
+    async with live_service(directory, open_store=partial(open_served, recent_s=60.0)) as live:
         key, secret = live.issue(environment="production")
         number, added = live.organization.number, "https://added.example"
         for _ in range(2):

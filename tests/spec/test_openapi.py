@@ -340,11 +340,9 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-async def test_a_generated_client_compiles_and_lists_events(live: Live, generated: Path):
-    _, public = live.issue()
-    _, secret = live.issue("secret")
-    identified = (await live.identify(public)).json()
-    command = [sys.executable, "-c", LISTS_EVENTS, live.url + "/api/v1", secret]
+async def test_a_generated_client_compiles_and_lists_events(live: Live, server_key: str, key: str, generated: Path):
+    identified = (await live.identify(key)).json()
+    command = [sys.executable, "-c", LISTS_EVENTS, live.url + "/api/v1", server_key]
     listed = await trio.run_process(command, capture_stdout=True, capture_stderr=True, check=False, cwd=generated)
     assert listed.stdout.decode().split() == [identified["request_id"]], listed.stderr.decode()
 

@@ -39,15 +39,14 @@ def bare(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("signals", [{}, DRIVEN, TOO_LITTLE])
-async def test_the_second_response_is_the_first_one_and_says_that_it_is_a_duplicate(live: Live, signals: Any):
+async def test_the_second_response_is_the_first_one_and_says_that_it_is_a_duplicate(live: Live, key: str, signals: Any):
     """Decisions 3.2: visitor, score, triggers and deferred token, whatever the second request says."""
-    _, secret = live.issue()
     live.found.store.write_now([partial(organizations.set_rate_limit, number=live.organization.number, per_s=20)])
     sent = TOO_LITTLE if signals == TOO_LITTLE else report(**signals)
-    first = await visit(live, secret, sent, headers={**PROGRAM, **KEYED}, tag="one")
+    first = await visit(live, key, sent, headers={**PROGRAM, **KEYED}, tag="one")
     with nothing_stored(live):
         for device in (1, 2):
-            again = await visit(live, secret, report(device), headers=FULL, tag="two")
+            again = await visit(live, key, report(device), headers=FULL, tag="two")
             assert again.status_code == 200
             assert again.json() == whole(first.json())
             assert again.headers["x-request-id"] == first.json()["request_id"]
@@ -57,56 +56,50 @@ async def test_the_second_response_is_the_first_one_and_says_that_it_is_a_duplic
 
 
 @pytest.mark.slow(0.2)
-async def test_the_first_request_may_ask_for_the_original_response_too(live: Live):
+async def test_the_first_request_may_ask_for_the_original_response_too(live: Live, key: str):
     """It changes nothing there; and without an `Idempotency-Key` there is no duplicate."""
-    _, secret = live.issue()
-    first = (await visit(live, secret, headers=FULL)).json()
+    first = (await visit(live, key, headers=FULL)).json()
     assert "duplicate" not in first
-    assert (await visit(live, secret, headers=FULL)).json() == whole(first)
-    alone = (await visit(live, secret, headers={"x-svc-replay": "full"})).json()
+    assert (await visit(live, key, headers=FULL)).json() == whole(first)
+    alone = (await visit(live, key, headers={"x-svc-replay": "full"})).json()
     assert "duplicate" not in alone
     assert alone["request_id"] != first["request_id"]
 
 
-async def test_a_duplicate_that_does_not_ask_gets_the_request_id_only(live: Live):
+async def test_a_duplicate_that_does_not_ask_gets_the_request_id_only(live: Live, key: str):
     """Interface 2.2, 4.1."""
-    _, secret = live.issue()
-    first = (await visit(live, secret, headers=KEYED)).json()
-    assert (await visit(live, secret, headers=KEYED)).json() == bare(first)
+    first = (await visit(live, key, headers=KEYED)).json()
+    assert (await visit(live, key, headers=KEYED)).json() == bare(first)
 
 
 @pytest.mark.parametrize("value", ["", "Full", "full, full", "true", "none"])
-async def test_another_value_of_the_replay_header_is_refused(live: Live, value: str):
+async def test_another_value_of_the_replay_header_is_refused(live: Live, key: str, value: str):
     """Decisions 1.4, 1.5: a mistyped header must not silently lose the response."""
-    _, secret = live.issue()
     with nothing_stored(live):
-        response = await visit(live, secret, headers={**KEYED, "x-svc-replay": value})
+        response = await visit(live, key, headers={**KEYED, "x-svc-replay": value})
         assert_invalid(response, "x-svc-replay", "invalid_value", "header")
 
 
-async def test_the_original_response_comes_only_within_a_minute(live: Live):
+async def test_the_original_response_comes_only_within_a_minute(live: Live, key: str):
     """Decisions 3.2; the minute begins with the original, not with another duplicate."""
-    _, secret = live.issue()
-    first = (await visit(live, secret, headers=KEYED)).json()
+    first = (await visit(live, key, headers=KEYED)).json()
     live.clock.advance(seconds=30)
-    assert (await visit(live, secret, headers=FULL)).json() == whole(first)
+    assert (await visit(live, key, headers=FULL)).json() == whole(first)
     live.clock.advance(seconds=30)
-    assert (await visit(live, secret, headers=FULL)).json() == whole(first)
+    assert (await visit(live, key, headers=FULL)).json() == whole(first)
     live.clock.advance(seconds=0.001)
-    assert (await visit(live, secret, headers=FULL)).json() == bare(first)
+    assert (await visit(live, key, headers=FULL)).json() == bare(first)
 
 
-async def test_the_original_response_comes_only_for_the_same_key(live: Live):
+async def test_the_original_response_comes_only_for_the_same_key(live: Live, server_key: str, key: str):
     """Decisions 3.2: others of the organization know the request id, as before, and nothing of the visitor."""
-    _, secret = live.issue()
     _, other = live.issue()
-    _, server = live.issue("secret")
-    first = (await visit(live, secret, headers=KEYED)).json()
+    first = (await visit(live, key, headers=KEYED)).json()
     forwarded = {**BROWSER, **FULL, "x-svc-visitor-ip": PUBLIC_ADDRESS, "x-svc-visitor-origin": ORIGIN}
     with nothing_stored(live):
         assert (await visit(live, other, headers=FULL)).json() == bare(first)
-        assert (await forward(live, server, forwarded)).json() == bare(first)
-        assert (await visit(live, secret, headers=FULL)).json() == whole(first)
+        assert (await forward(live, server_key, forwarded)).json() == bare(first)
+        assert (await visit(live, key, headers=FULL)).json() == whole(first)
 
 
 async def test_the_original_response_comes_only_from_the_same_origin(live: Live):
@@ -119,34 +112,31 @@ async def test_the_original_response_comes_only_from_the_same_origin(live: Live)
         assert (await visit(live, secret, headers=FULL)).json() == whole(first)
 
 
-async def test_the_original_response_comes_only_for_the_same_address_or_report(live: Live):
+async def test_the_original_response_comes_only_for_the_same_address_or_report(live: Live, key: str):
     """Decisions 3.2: who guesses an idempotency key gets neither the visitor's id nor its deferred token."""
-    _, secret = live.issue()
-    first = (await visit(live, secret, report(1), headers=KEYED)).json()
+    first = (await visit(live, key, report(1), headers=KEYED)).json()
     elsewhere = {**FULL, "x-forwarded-for": "81.2.69.144"}
     with nothing_stored(live):
         for _ in range(2):
-            assert (await visit(live, secret, report(2), headers=elsewhere)).json() == bare(first)
-            assert (await visit(live, secret, report(1), headers=elsewhere)).json() == whole(first)
-            assert (await visit(live, secret, report(2), headers=FULL)).json() == whole(first)
+            assert (await visit(live, key, report(2), headers=elsewhere)).json() == bare(first)
+            assert (await visit(live, key, report(1), headers=elsewhere)).json() == whole(first)
+            assert (await visit(live, key, report(2), headers=FULL)).json() == whole(first)
 
 
-async def test_a_key_without_an_origin_counts_as_the_same_place(live: Live):
+async def test_a_key_without_an_origin_counts_as_the_same_place(live: Live, server_key: str):
     """Decisions 2.7, 2.8: an app, and a customer's server."""
     _, native = live.issue(platforms=("android",))
-    _, server = live.issue("secret")
-    for secret, sdk in ((native, {"platform": "android"}), (server, None)):
+    for secret, sdk in ((native, {"platform": "android"}), (server_key, None)):
         headers = {"idempotency-key": secret}
         first = (await visit(live, secret, origin=None, sdk=sdk, headers=headers)).json()
         again = await visit(live, secret, origin=None, sdk=sdk, headers={**headers, "x-svc-replay": "full"})
         assert again.json() == whole(first)
 
 
-async def test_a_proxy_gets_the_original_response_for_the_public_key_that_it_forwards(live: Live):
+async def test_a_proxy_gets_the_original_response_for_the_public_key_that_it_forwards(live: Live, proxy: str):
     """Decisions 2.9: the key whose origins apply is the one that counts, no matter who carries it."""
     _, public = live.issue()
     _, other = live.issue()
-    _, proxy = live.issue("proxy")
     first = (await visit(live, public, headers=KEYED)).json()
     forwarded = {**BROWSER, **FULL, "x-svc-visitor-ip": PUBLIC_ADDRESS, "x-svc-visitor-origin": ORIGIN}
     with nothing_stored(live):
@@ -155,16 +145,15 @@ async def test_a_proxy_gets_the_original_response_for_the_public_key_that_it_for
             assert (await forward(live, proxy, headers)).json() == expected
 
 
-async def test_the_deferred_token_of_a_duplicate_is_good_for_the_deferred_report(live: Live):
+async def test_the_deferred_token_of_a_duplicate_is_good_for_the_deferred_report(live: Live, key: str):
     """Interface 2.4: 24 hours after the original."""
-    _, secret = live.issue()
-    first = (await visit(live, secret, headers=KEYED)).json()
+    first = (await visit(live, key, headers=KEYED)).json()
     live.clock.advance(seconds=40)
-    again = (await visit(live, secret, headers=FULL)).json()
+    again = (await visit(live, key, headers=FULL)).json()
     live.clock.advance(hours=24, seconds=-41)
     body = {"token": again["deferred_token"], "sdk": {}, "signals": {"tier": "deferred", "version": 1}}
     response = await live.client.post(
-        f"/api/v1/events/{first['request_id']}/supplement", json=body, headers={"x-api-key": secret, "origin": ORIGIN}
+        f"/api/v1/events/{first['request_id']}/supplement", json=body, headers={"x-api-key": key, "origin": ORIGIN}
     )
     assert response.status_code == 202, response.text
 
@@ -175,30 +164,28 @@ NAMED = {"tag": "one", "account_id": "a", "action": "log_in"}
 @pytest.mark.parametrize("said", [NAMED, {}], ids=["named", "unnamed"])
 @pytest.mark.parametrize("again", [NAMED, {}, {"tag": "two", "account_id": "b", "action": "withdraw"}])
 async def test_the_signed_verdict_of_a_duplicate_is_that_of_the_original(
-    live: Live, said: dict[str, str], again: dict[str, str]
+    live: Live, key: str, said: dict[str, str], again: dict[str, str]
 ):
     """It is about the original's address, tag, account and action, whatever the second request says, and expires when
     that would have: nobody gets another account signed with what was decided for the first.
     """
-    _, secret = live.issue()
-    first = (await visit(live, secret, headers=KEYED, verdict=True, **said)).json()
+    first = (await visit(live, key, headers=KEYED, verdict=True, **said)).json()
     live.clock.advance(seconds=20)
     moved = {**FULL, "x-forwarded-for": "81.2.69.144"}
-    assert (await visit(live, secret, headers=moved, verdict=True, **again)).json() == whole(first)
-    assert "verdict" not in (await visit(live, secret, headers=FULL)).json()
+    assert (await visit(live, key, headers=moved, verdict=True, **again)).json() == whole(first)
+    assert "verdict" not in (await visit(live, key, headers=FULL)).json()
 
 
 @pytest.mark.parametrize("said", [NAMED, {}], ids=["named", "unnamed"])
 @pytest.mark.parametrize("later", [{"account_id": "b"}, {"action": "withdraw"}, {"tag": "two"}])
 async def test_the_signed_verdict_of_a_duplicate_has_nothing_that_a_backend_set_since(
-    live: Live, said: dict[str, str], later: dict[str, str]
+    live: Live, server_key: str, key: str, said: dict[str, str], later: dict[str, str]
 ):
     """Nor the account that it had, where that was replaced: its id is not kept."""
-    (_, secret), (_, server) = live.issue(), live.issue("secret")
-    first = (await visit(live, secret, headers=KEYED, verdict=True, **said)).json()
+    first = (await visit(live, key, headers=KEYED, verdict=True, **said)).json()
     path = f"/api/v1/events/{first['request_id']}"
-    assert (await live.client.patch(path, json=later, headers={"x-api-key": server})).status_code == 200
-    again = (await visit(live, secret, headers=FULL, verdict=True, **said)).json()
+    assert (await live.client.patch(path, json=later, headers={"x-api-key": server_key})).status_code == 200
+    again = (await visit(live, key, headers=FULL, verdict=True, **said)).json()
     if said and "account_id" in later:
         assert "account_id" in signed(first)
         assert signed(again) == {name: value for name, value in signed(first).items() if name != "account_id"}
@@ -211,36 +198,33 @@ def signed(answer: dict[str, Any]) -> dict[str, Any]:
     return json.loads(urlsafe_b64decode(answer["verdict"].split(".")[1] + "=="))
 
 
-async def test_weights_that_changed_meanwhile_change_nothing(live: Live):
+async def test_weights_that_changed_meanwhile_change_nothing(live: Live, key: str):
     """Decisions 3.8: the weights in force were those of the original."""
-    _, secret = live.issue()
     _, management = live.issue("management", None, role="admin")
-    first = (await visit(live, secret, report(**DRIVEN), headers=KEYED)).json()
+    first = (await visit(live, key, report(**DRIVEN), headers=KEYED)).json()
     path = f"/api/v1/management/organizations/{live.organization.id}/risk-weights/web"
     saved = await live.client.put(path, json={"weights": {"automation": 3}}, headers={"x-api-key": management})
     assert saved.status_code == 200, saved.text
-    assert (await visit(live, secret, headers=FULL)).json() == whole(first)
+    assert (await visit(live, key, headers=FULL)).json() == whole(first)
 
 
-async def test_an_erased_original_leaves_its_request_id(live: Live):
+async def test_an_erased_original_leaves_its_request_id(live: Live, key: str):
     """Decisions 3.2 remembers the key, and nothing else is there."""
-    _, secret = live.issue()
-    first = (await visit(live, secret, headers=KEYED)).json()
+    first = (await visit(live, key, headers=KEYED)).json()
     _, management = live.issue("management", None, role="admin")
     path = f"/api/v1/management/organizations/{live.organization.id}/visitors/{first['visitor_id']}"
     assert (await live.client.delete(path, headers={"x-api-key": management})).status_code == 204
     with live.found.store.read() as snapshot:
         assert list(snapshot.scan(EVENTS)) == []
-    assert (await visit(live, secret, headers=FULL)).json() == bare(first)
+    assert (await visit(live, key, headers=FULL)).json() == bare(first)
 
 
-async def test_concurrent_duplicates_are_all_answered_alike(live: Live):
+async def test_concurrent_duplicates_are_all_answered_alike(live: Live, public: str):
     """Decisions 3.2: one is new, the others wait for it and get its response."""
-    _, secret = live.issue(environment="production")
     responses: list[httpx.Response] = []
 
     async def ask() -> None:
-        responses.append(await visit(live, secret, headers=FULL))
+        responses.append(await visit(live, public, headers=FULL))
 
     async with trio.open_nursery() as nursery:
         for _ in range(8):
@@ -252,11 +236,10 @@ async def test_concurrent_duplicates_are_all_answered_alike(live: Live):
     assert len(live.events()) == 1
 
 
-@pytest.mark.usefixtures("engine")
-async def test_the_original_response_is_read_from_the_store_after_a_restart(tmp_path: Path):
+async def test_the_original_response_is_read_from_the_store_after_a_restart(directory: Path):
     """Decisions 3.3: everything that the response says is on disk."""
-    async with live_service(tmp_path) as live:
+    async with live_service(directory) as live:
         _, secret = live.issue()
         first = (await visit(live, secret, headers=KEYED)).json()
-    async with live_service(tmp_path) as live:
+    async with live_service(directory) as live:
         assert (await visit(live, secret, headers=FULL)).json() == whole(first)

@@ -21,10 +21,8 @@ from tests.spec.automation import Automation
 from tests.spec.console import Console
 from tests.spec.responses import assert_invalid, visit
 from tests.spec.subscriber import COMPLETED, URL, Subscriber
-from tests.support.live import report
+from tests.support.live import report, succeeded
 from tests.support.serving_postgresql import at_rest
-
-pytestmark = pytest.mark.usefixtures("engine")
 
 PEOPLE = 4
 ALL = [{"name": "All", "condition": "true", "action": "review"}]
@@ -100,9 +98,8 @@ class Shop:
         self.came += 1
         self.live.clock.advance(seconds=5)
         account = f"user-{7 * self.came % 101:03}"
-        sent = await visit(self.live, self.public, report(self.came), account_id=account, tag="cart")
-        assert sent.status_code == 200, sent.text
-        self.people.append({**sent.json(), "account": account})
+        answer = succeeded(await visit(self.live, self.public, report(self.came), account_id=account, tag="cart"))
+        self.people.append({**answer, "account": account})
         await self.admin.issue(name=f"sdk {self.came}")
         await self.admin.issue("/proxy-credentials", name=f"proxy {self.came}")
         entries = {"entries": [{"value": account}]}

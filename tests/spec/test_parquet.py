@@ -133,13 +133,12 @@ def test_hours_are_lines_of_json_as_well_and_none_is_written_before_it_is_over(s
     assert next_ms <= World.real().now_ms() - HOLD_MS
 
 
-@pytest.mark.usefixtures("engine")
-async def test_an_event_that_is_stored_after_its_hour_was_written_is_in_a_later_file_once(tmp_path: Path):
+async def test_an_event_that_is_stored_after_its_hour_was_written_is_in_a_later_file_once(directory: Path):
     """Beside the service, whose clock goes back: as on a node that is behind, or for a request that hung."""
-    now_ms, folder = World.real().now_ms(), tmp_path / "hours"
+    now_ms, folder = World.real().now_ms(), directory / "hours"
     hour_ms = now_ms - now_ms % HOUR_MS - 4 * HOUR_MS
     behind_ms = hour_ms + HOUR_MS // 2  # by more than an hour nothing is stored (17.3)
-    async with live_service(tmp_path / "data", now_ms=hour_ms) as live:
+    async with live_service(directory / "data", now_ms=hour_ms) as live:
         _, public = live.issue(environment="production")
 
         async def visited() -> str:
@@ -166,10 +165,9 @@ async def test_an_event_that_is_stored_after_its_hour_was_written_is_in_a_later_
     assert files == {timestamp(hour_ms)[:13]: [first], timestamp(hour_ms + HOUR_MS)[:13]: [late, second]}
 
 
-@pytest.mark.usefixtures("engine")
-async def test_events_behind_a_clock_that_was_ahead_wait_for_the_next_file_alone(tmp_path: Path):
-    now_ms, folder = World.real().now_ms(), tmp_path / "hours"
-    async with live_service(tmp_path / "data", now_ms=now_ms) as live:
+async def test_events_behind_a_clock_that_was_ahead_wait_for_the_next_file_alone(directory: Path):
+    now_ms, folder = World.real().now_ms(), directory / "hours"
+    async with live_service(directory / "data", now_ms=now_ms) as live:
         public, secret = live.issue(environment="production")[1], live.issue("secret", "production")[1]
         live.clock.now_ms = now_ms + 5 * HOUR_MS
         made = [(await visit(live, public)).json()["request_id"]]

@@ -8,12 +8,10 @@ import pytest
 
 from svc.features.labels.performance import wilson
 from tests.spec.automation import Automation
-from tests.spec.responses import HEADLESS, act, assert_error
+from tests.spec.responses import HEADLESS, act, assert_error, assert_invalid
 from tests.spec.test_accounts import patch
-from tests.spec.test_labels import after, faults
+from tests.spec.test_labels import after
 from tests.support.live import Live, succeeded
-
-pytestmark = pytest.mark.usefixtures("engine")
 
 COUNTS = ("events", "labelled", "fraud", "legitimate")
 
@@ -152,7 +150,7 @@ async def test_live_is_production_and_test_the_rest(shop: Shop):
     assert counts((await shop.performance())["total"]) == (1, 1, 1, 0)
     assert counts((await shop.performance("?environment=test"))["total"]) == (2, 2, 0, 2)
     wrong = await shop.admin("GET", "/performance?environment=production")
-    assert_error(wrong, 422, "validation_error", ("environment", "invalid_value", "query"))
+    assert_invalid(wrong, "environment", "invalid_value", "query")
 
 
 @pytest.mark.slow(0.3)
@@ -171,7 +169,6 @@ async def test_the_same_is_told_before_and_after_events_are_deleted(shop: Shop):
     assert (first["from"], first["to"]) == ("2026-01-01T00:00:00.000Z", "2026-01-02T00:00:00.000Z"), "whole days"
     assert counts(first["total"]) == (1, 1, 1, 0)
     assert counts((await shop.performance())["total"]) == (0, 0, 0, 0), "the last 30 days"
-    assert faults(shop.live) == []
 
 
 async def test_counts_stay_when_a_visitor_is_erased(shop: Shop):
@@ -181,9 +178,8 @@ async def test_counts_stay_when_a_visitor_is_erased(shop: Shop):
     assert await shop.performance() == before
 
 
-@pytest.mark.parametrize(
-    ("query", "parameter", "issue"),
-    [
+async def test_a_window_beyond_400_days_is_refused(shop: Shop):
+    for query, parameter, issue in (
         ("?from=2024-11-26T00:00:00Z", "from", "out_of_range"),
         ("?from=2025-12-31T00:00:00Z&to=2025-12-31T00:00:00Z", "from", "out_of_range"),
         ("?from=yesterday", "from", "invalid_value"),
@@ -191,11 +187,9 @@ async def test_counts_stay_when_a_visitor_is_erased(shop: Shop):
         ("?from=2025-01-01T00:00:00Z&to=2026-03-01T00:00:00Z", "to", "out_of_range"),
         ("?to=2024-01-01T00:00:00Z", "to", "out_of_range"),
         ("?from=2024-11-27T00:00:00Z&to=2026-01-01T00:00:00.001Z", "to", "out_of_range"),
-    ],
-)
-async def test_a_window_beyond_400_days_is_refused(shop: Shop, query: str, parameter: str, issue: str):
-    refused = await shop.admin("GET", f"/performance{query}")
-    assert_error(refused, 422, "invalid_window", (parameter, issue, "query"))
+    ):
+        refused = await shop.admin("GET", f"/performance{query}")
+        assert_error(refused, 422, "invalid_window", (parameter, issue, "query"))
 
 
 async def test_400_days_are_one_window(shop: Shop):
@@ -213,7 +207,7 @@ async def test_a_label_of_the_console_counts_as_one_of_the_server(shop: Shop):
     removed = await shop.admin("PUT", path, {"label": None})
     assert removed.json() == {"request_id": answer["request_id"], "label": None, "label_reason": None}
     wrong = await shop.admin("PUT", path, {"label": None, "label_reason": "bot"})
-    assert_error(wrong, 422, "validation_error", ("label_reason", "invalid_value", "body"))
+    assert_invalid(wrong, "label_reason", "invalid_value")
     assert_error(
         await shop.admin("PUT", "/events/x/label", {"label": None}),
         422,

@@ -14,12 +14,12 @@ import pytest
 import trio
 from svc_client import AsyncClient, Client, Expected
 
-from svc.identify.keys.proof import NO_SUBJECT, Subject
+from svc.identify.keys.proof import NO_SUBJECT, WINDOW_MS, Subject
 from svc.identify.model import ProofVersion
-from tests.spec.responses import BROWSER
-from tests.spec.subscriber import subscribing
+from tests.spec.responses import BROWSER, visit
+from tests.spec.subscriber import Subscriber
 from tests.spec.test_signed_verdicts import claims, published
-from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report, succeeded
+from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, report, succeeded
 from tests.support.proofs import BrowserKey, compact, send
 from tests.support.serving_postgresql import at_rest
 from tests.test_replay import program
@@ -80,16 +80,19 @@ def fired(answer: dict[str, Any]) -> set[str]:
     return {trigger["signal"] for trigger in answer.get("triggers", ())}
 
 
-async def test_the_first_visit_of_a_key_is_not_proven_and_the_next_one_is(live: Live):
+@pytest.fixture
+def browser(live: Live) -> Browser:
+    return Browser(live)
+
+
+async def test_the_first_visit_of_a_key_is_not_proven_and_the_next_one_is(browser: Browser):
     """There was nothing to compare with: anybody can sign by a key of his own."""
-    browser = Browser(live)
     first, again = await browser.visit(), await browser.visit()
     assert (first["proven"], again["proven"]) == (False, True)
     assert (again["visitor_id"], again["visitor_confidence"]) == (first["visitor_id"], 100)
 
 
-async def test_proven_is_on_the_event_its_row_and_the_linkage(live: Live):
-    browser = Browser(live)
+async def test_proven_is_on_the_event_its_row_and_the_linkage(browser: Browser):
     answers = [await browser.visit() for _ in range(2)]
     events = [await browser.event(answer) for answer in answers]
     assert [event["proven"] for event in events] == [False, True]
@@ -97,9 +100,8 @@ async def test_proven_is_on_the_event_its_row_and_the_linkage(live: Live):
     assert [row["proven"] for row in await browser.rows()] == [True, False]
 
 
-async def test_the_event_says_what_the_proof_covers(live: Live):
+async def test_the_event_says_what_the_proof_covers(browser: Browser):
     """Decisions 18.3: `svc-proof 2` covers account, action and tag, null included; version 1 the visitor alone."""
-    browser = Browser(live)
     about: dict[str, Any] = {"account_id": 'Zoë "1"', "action": "pay", "tag": "\t\u2028😀"}
     first, named, nobody = await browser.visit(**about), await browser.visit(**about), await browser.visit()
     old = await browser.visit(browser.body(version=1), **about)
@@ -129,8 +131,7 @@ async def test_a_signed_request_that_is_sent_for_another_account_is_not_covered(
     assert [event["document"]["linkage"]["proof"] for event in events] == ["signature", "valid", "signature"]
 
 
-async def test_what_a_backend_sets_later_leaves_the_proof_as_it_was(live: Live):
-    browser = Browser(live)
+async def test_what_a_backend_sets_later_leaves_the_proof_as_it_was(live: Live, browser: Browser):
     _, answer = [await browser.visit() for _ in range(2)]
     before = await browser.event(answer)
     path = f"/api/v1/events/{answer['request_id']}"
@@ -142,30 +143,26 @@ async def test_what_a_backend_sets_later_leaves_the_proof_as_it_was(live: Live):
     assert after["document"]["linkage"]["proof"] == "valid"
 
 
-@pytest.mark.usefixtures("engine")
-async def test_proven_is_in_webhooks(tmp_path: Path):
-    async with subscribing(tmp_path) as customer:
-        await customer.create(environment="test")
-        browser = Browser(customer.live)
-        for expected in (False, True):
-            await browser.visit()
-            await at_rest()
-            (post,) = customer.receivers.take()
-            assert json.loads(post.body)["data"]["proven"] is expected
+async def test_proven_is_in_webhooks(hooks: Subscriber):
+    await hooks.create(environment="test")
+    browser = Browser(hooks.live)
+    for expected in (False, True):
+        await browser.visit()
+        await at_rest()
+        (post,) = hooks.receivers.take()
+        assert json.loads(post.body)["data"]["proven"] is expected
 
 
 @pytest.mark.slow(0.2)
-async def test_proven_is_a_claim_of_signed_verdicts(live: Live):
-    browser = Browser(live)
+async def test_proven_is_a_claim_of_signed_verdicts(live: Live, browser: Browser):
     tokens = [(await browser.visit(verdict=True))["verdict"] for _ in range(2)]
     keys = await published(live)
     assert [claims(token, keys)["proven"] for token in tokens] == [False, True]
 
 
 @pytest.mark.slow(0.1)
-async def test_check_can_require_a_proven_visit(live: Live):
+async def test_check_can_require_a_proven_visit(live: Live, browser: Browser):
     """Both libraries of Python; those of Node make the same comparison (`tests/clients`)."""
-    browser = Browser(live)
     answers = [await browser.visit(tag="pay", verdict=True) for _ in range(2)]
     secret = live.issue("secret")[1]
     moment = datetime.fromtimestamp(live.clock.now_ms / 1000, UTC)
@@ -187,9 +184,8 @@ async def test_check_can_require_a_proven_visit(live: Live):
     assert [one.problem for one in verdicts] == ["unproven", None]
 
 
-async def test_a_visit_is_proven_from_any_network_and_after_any_change(live: Live):
+async def test_a_visit_is_proven_from_any_network_and_after_any_change(live: Live, browser: Browser):
     """The key says who it is, not where."""
-    browser = Browser(live)
     first = await browser.visit()
     live.clock.advance(hours=24)
     browser.device = report(1, timezone="Europe/Paris")
@@ -197,9 +193,8 @@ async def test_a_visit_is_proven_from_any_network_and_after_any_change(live: Liv
     assert (abroad["visitor_id"], abroad["proven"]) == (first["visitor_id"], True)
 
 
-async def test_a_token_from_before_there_were_keys_gets_one(live: Live):
+async def test_a_token_from_before_there_were_keys_gets_one(browser: Browser):
     """Decisions 18.2: three days at an address that it had on two days before."""
-    browser = Browser(live)
     key, browser.key = browser.key, None
     old = await browser.days(2)
     browser.key = key
@@ -233,14 +228,12 @@ async def test_the_key_of_another_browser_proves_nothing(live: Live):
 
 
 @pytest.mark.parametrize("origin", [OTHER_ORIGIN, "https://shop.example:8443"])
-async def test_a_proof_for_another_origin_proves_nothing(live: Live, origin: str):
-    browser = Browser(live)
+async def test_a_proof_for_another_origin_proves_nothing(browser: Browser, origin: str):
     await browser.visit()
     assert (await browser.visit(browser.body(origin)))["proven"] is False
 
 
-async def test_a_report_that_is_sent_again_is_not_proven_again(live: Live):
-    browser = Browser(live)
+async def test_a_report_that_is_sent_again_is_not_proven_again(live: Live, browser: Browser):
     await browser.visit()
     body = browser.body()
     assert (await browser.visit(body))["proven"] is True
@@ -251,8 +244,7 @@ async def test_a_report_that_is_sent_again_is_not_proven_again(live: Live):
     assert (await browser.visit())["proven"] is True
 
 
-async def test_within_a_week_of_the_first_proof_the_token_is_believed_without(live: Live):
-    browser = Browser(live)
+async def test_within_a_week_of_the_first_proof_the_token_is_believed_without(browser: Browser):
     first = await browser.days(6)
     browser.key = None
     bare = await browser.visit()
@@ -289,9 +281,8 @@ async def test_after_a_week_token_and_report_together_are_not_the_victim_from_el
     assert (owner["visitor_id"], owner["proven"]) == (first["visitor_id"], True)
 
 
-async def test_who_lost_the_key_comes_with_another_token_and_no_conflict(live: Live):
+async def test_who_lost_the_key_comes_with_another_token_and_no_conflict(browser: Browser):
     """What the web SDK does where storage is evicted in part: at home the report alone finds the visitor."""
-    browser = Browser(live)
     first = await browser.days(9)
     browser.key, browser.token = BrowserKey(7), "f" * 32
     lost, again = await browser.visit(browser.body(client_token_is_new=True)), await browser.visit()
@@ -300,9 +291,8 @@ async def test_who_lost_the_key_comes_with_another_token_and_no_conflict(live: L
     assert "token_conflict" not in fired(lost) | fired(again)
 
 
-async def test_a_token_that_stays_at_home_is_no_conflict(live: Live):
+async def test_a_token_that_stays_at_home_is_no_conflict(browser: Browser):
     """What the web SDK does where the key is out of reach for once."""
-    browser = Browser(live)
     first = await browser.days(9)
     key, browser.key = browser.key, None
     signals = browser.signals()
@@ -314,18 +304,16 @@ async def test_a_token_that_stays_at_home_is_no_conflict(live: Live):
     assert (await browser.visit())["proven"] is True
 
 
-async def test_a_clock_that_is_wrong_by_a_day_still_proves(live: Live):
-    browser = Browser(live)
+async def test_a_clock_that_is_wrong_by_a_day_still_proves(live: Live, browser: Browser):
     await browser.visit()
     for hours in (-24, 24):
         late = browser.body(collected_at=live.clock.now_ms + hours * 3_600_000)
         assert (await browser.visit(late))["proven"] is True
 
 
-@pytest.mark.usefixtures("engine")
 @pytest.mark.any_store
 def test_a_replay_of_stored_reports_proves_what_was_proven(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, directory: Path
 ):
     """`docs/backtesting.md`: bytes, origin and time are those that were stored."""
     at_ms = 1_772_359_200_000
@@ -334,19 +322,133 @@ def test_a_replay_of_stored_reports_proves_what_was_proven(
         signals = report(client_token=TOKEN, nonce=f"replayed-{hour}", collected_at=at_ms + hour * 3_600_000)
         seen = compact({"at": f"2026-03-01T{10 + hour}:00:00Z", "ip": PUBLIC_ADDRESS, "origin": ORIGIN})
         lines.append(seen[:-1] + b',"signals":' + BrowserKey().signed(signals) + b"}\n")
-    answers: list[dict[str, Any]] = program(capsys, monkeypatch, tmp_path).replay(b"".join(lines).decode())
+    answers: list[dict[str, Any]] = program(capsys, monkeypatch, directory).replay(b"".join(lines).decode())
     assert [answer["proven"] for answer in answers] == [False, True]
 
 
-@pytest.mark.usefixtures("engine")
 @pytest.mark.any_store
-async def test_a_duplicate_says_nothing_and_proves_nothing(tmp_path: Path):
+async def test_a_duplicate_says_nothing_and_proves_nothing(live: Live):
     """Decisions 3.2: the attempts of one call send the same bytes; the second is no replay."""
-    async with live_service(tmp_path) as live:
-        browser = Browser(live)
-        await browser.visit()
-        body, public = browser.body(), live.issue()[1]
-        headers = {**BROWSER, "idempotency-key": "once"}
-        first, again = [(await send(live, public, body, headers)).json() for _ in range(2)]
-        assert first["proven"] is True
-        assert again == {"request_id": first["request_id"], "duplicate": True}
+    browser = Browser(live)
+    await browser.visit()
+    body, public = browser.body(), live.issue()[1]
+    headers = {**BROWSER, "idempotency-key": "once"}
+    first, again = [(await send(live, public, body, headers)).json() for _ in range(2)]
+    assert first["proven"] is True
+    assert again == {"request_id": first["request_id"], "duplicate": True}
+
+
+# Proofs of reports over HTTP (docs/adr/0084): what is verified, and what the event says of it
+
+
+KEY = BrowserKey()
+
+
+def signals(live: Live, nonce: str = "n-000001", **changes: Any) -> dict[str, Any]:
+    return report(client_token=TOKEN, nonce=nonce, collected_at=live.clock.now_ms, **changes)
+
+
+async def proof_of(live: Live, request_id: str) -> str | None:
+    """What the event says of the proof; `None` where it says nothing."""
+    _, secret = live.issue("secret")
+    event = (await live.client.get(f"/api/v1/events/{request_id}", headers={"x-api-key": secret})).json()
+    return event["document"]["linkage"].get("proof")
+
+
+async def proof_of_visit(live: Live, key: str, body: bytes, headers: dict[str, str] = BROWSER, **given: Any) -> Any:
+    return await proof_of(live, succeeded(await send(live, key, body, headers, **given))["request_id"])
+
+
+async def test_a_report_that_its_browser_signed_is_known_as_such(live: Live):
+    key = live.issue()[1]
+    assert await proof_of_visit(live, key, KEY.signed(signals(live))) == "valid"
+
+
+async def test_a_report_without_a_proof_is_identified_and_nothing_is_said_of_one(live: Live):
+    key = live.issue()[1]
+    answer = (await visit(live, key, signals(live))).json()
+    assert answer["proven"] is False
+    assert await proof_of(live, answer["request_id"]) is None
+
+
+async def test_the_origin_that_is_signed_is_the_origin_of_the_request(live: Live):
+    key = live.issue(allowed_origins=(ORIGIN, OTHER_ORIGIN))[1]
+    assert await proof_of_visit(live, key, KEY.signed(signals(live)), origin=OTHER_ORIGIN) == "signature"
+    body = KEY.signed(signals(live, "n-000002"), OTHER_ORIGIN)
+    assert await proof_of_visit(live, key, body, origin=OTHER_ORIGIN) == "valid"
+
+
+async def test_a_proxy_forwards_the_origin_and_the_proof_holds(live: Live):
+    """Decisions 2.9: the origin is the visitor's, not that of the proxy's own request."""
+    _, proxy = live.issue("proxy")
+    forwarded = {
+        "x-svc-visitor-ip": PUBLIC_ADDRESS,
+        "x-svc-visitor-origin": ORIGIN,
+        "x-svc-public-key": live.issue()[1],
+    }
+    assert await proof_of_visit(live, proxy, KEY.signed(signals(live)), forwarded, origin=None) == "valid"
+    server = live.issue("secret")[1]
+    from_a_server = KEY.signed(signals(live, "n-000002"))
+    assert await proof_of_visit(live, server, from_a_server, {}, origin=None) == "no_origin"
+
+
+async def test_a_proxy_that_reserializes_the_json_costs_the_proof(live: Live):
+    key = live.issue()[1]
+    signed = KEY.signed(signals(live))
+    assert await proof_of_visit(live, key, json.dumps(json.loads(signed)).encode()) == "signature"
+
+
+async def test_a_clock_that_is_wrong_by_a_week_proves(live: Live):
+    key = live.issue()[1]
+    for nonce, wrong_ms, found in (
+        ("n-000001", WINDOW_MS, "valid"),
+        ("n-000002", -WINDOW_MS, "valid"),
+        ("n-000003", WINDOW_MS + 1, "time"),
+        ("n-000004", -WINDOW_MS - 1, "time"),
+    ):
+        body = KEY.signed({**signals(live, nonce), "collected_at": live.clock.now_ms + wrong_ms})
+        assert await proof_of_visit(live, key, body) == found
+
+
+@pytest.mark.parametrize(
+    ("members", "found"),
+    [
+        ({"client_proof": "A" * 86}, "malformed"),
+        ({"client_key": "A" * 87, "client_proof": "A" * 86}, "malformed"),
+        ({"client_key": 7, "client_proof": ["A"]}, None),
+        ({"client_key": "é" * 87, "client_proof": "\u0000" * 86}, "malformed"),
+        ({"client_key": "A" * 900_000}, None),
+    ],
+)
+async def test_no_key_and_no_proof_fails_an_identification(live: Live, members: dict[str, Any], found: str | None):
+    key = live.issue()[1]
+    assert await proof_of_visit(live, key, compact({**signals(live), **members})) == found
+
+
+async def test_a_deferred_report_needs_no_proof(live: Live):
+    """Its token was given to the client that made the identification, in the response; and it changes nothing."""
+    key = live.issue()[1]
+    answer = (await send(live, key, KEY.signed(signals(live)), BROWSER)).json()
+    body = {"token": answer["deferred_token"], "sdk": {"platform": "web"}, "signals": {"tier": "deferred"}}
+    path = f"/api/v1/events/{answer['request_id']}/supplement"
+    response = await live.client.post(path, json=body, headers={"x-api-key": key, "origin": ORIGIN})
+    assert response.status_code == 202
+
+
+async def test_key_and_proof_are_of_no_weight_in_matching_without_a_token(live: Live):
+    """They differ from visit to visit and say nothing of the device: the report is the one that was seen before."""
+    key = live.issue()[1]
+    first = (await send(live, key, KEY.signed(signals(live)), BROWSER)).json()
+    bare = report(nonce="n-000002", collected_at=live.clock.now_ms)
+    again = (await visit(live, key, bare)).json()
+    assert (again["visitor_id"], again["visitor_confidence"]) == (first["visitor_id"], 89)
+
+
+async def test_a_refused_request_uses_no_nonce(live: Live):
+    """Decisions 4: what is over the limit is not even assessed, so that the retry of the same bytes proves."""
+    key = live.issue(organization=live.new_organization(rate_limit=1).number)[1]
+    bodies = [KEY.signed(signals(live, f"n-{turn:06d}")) for turn in range(2)]
+    assert [(await send(live, key, body, BROWSER)).status_code for body in bodies] == [200, 429]
+    live.clock.advance(seconds=2)
+    answer = succeeded(await send(live, key, bodies[1], BROWSER))
+    assert "triggers" not in answer

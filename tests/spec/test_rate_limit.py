@@ -161,25 +161,24 @@ async def test_an_address_behind_a_first_party_proxy_has_the_bucket_that_it_has_
     assert (await forward(live, proxy, {"x-svc-visitor-ip": "81.2.69.1"})).status_code == 200, "no public key, no limit"
 
 
-@pytest.mark.usefixtures("engine")
-async def test_an_address_behind_a_proxy_is_limited_in_deferred_reports_too(tmp_path: Path):
+@pytest.mark.served(client_rate=40)
+async def test_an_address_behind_a_proxy_is_limited_in_deferred_reports_too(live: Live):
     """Decisions 4: the other routes of a public key, sent or forwarded."""
-    async with live_service(tmp_path, client_rate=40) as live:
-        organization = live.new_organization(rate_limit=1).number
-        _, public = live.issue(organization=organization, environment="production")
-        _, proxy = live.issue("proxy", organization=organization, environment="production")
+    organization = live.new_organization(rate_limit=1).number
+    _, public = live.issue(organization=organization, environment="production")
+    _, proxy = live.issue("proxy", organization=organization, environment="production")
 
-        async def supplement(key: str, headers: dict[str, str]) -> int:
-            path = f"/api/v1/events/{live.world.request_id(live.clock.now_ms)}/supplement"
-            body = {"token": "x", "sdk": {"platform": "web"}, "signals": {"tier": "deferred"}}
-            return (await live.client.post(path, json=body, headers={"x-api-key": key, **headers})).status_code
+    async def supplement(key: str, headers: dict[str, str]) -> int:
+        path = f"/api/v1/events/{live.world.request_id(live.clock.now_ms)}/supplement"
+        body = {"token": "x", "sdk": {"platform": "web"}, "signals": {"tier": "deferred"}}
+        return (await live.client.post(path, json=body, headers={"x-api-key": key, **headers})).status_code
 
-        direct = {**BROWSER, "origin": ORIGIN, "x-forwarded-for": "81.2.69.1"}
-        assert [await supplement(public, direct) for _ in range(5)] == [422] * 5
-        behind = forwarded(public, "81.2.69.1")
-        assert [await supplement(proxy, behind) for _ in range(6)] == [422] * 5 + [429]
-        assert await supplement(proxy, forwarded(public, "81.2.69.2")) == 422
-        assert await supplement(proxy, {"x-svc-visitor-ip": "81.2.69.1"}) == 422
+    direct = {**BROWSER, "origin": ORIGIN, "x-forwarded-for": "81.2.69.1"}
+    assert [await supplement(public, direct) for _ in range(5)] == [422] * 5
+    behind = forwarded(public, "81.2.69.1")
+    assert [await supplement(proxy, behind) for _ in range(6)] == [422] * 5 + [429]
+    assert await supplement(proxy, forwarded(public, "81.2.69.2")) == 422
+    assert await supplement(proxy, {"x-svc-visitor-ip": "81.2.69.1"}) == 422
 
 
 @pytest.mark.slow(0.3)
@@ -198,63 +197,58 @@ async def test_an_ipv6_customer_with_many_addresses_uses_at_most_half_of_the_lim
     assert await statuses(["2a02:6b8:2:1::1", "81.2.69.1"]) == [200, 200]
 
 
-@pytest.mark.usefixtures("engine")
-async def test_identifications_outside_production_have_a_cap_for_each_utc_day(tmp_path: Path):
+@pytest.mark.served(nonproduction_per_day=2)
+async def test_identifications_outside_production_have_a_cap_for_each_utc_day(live: Live, public: str, key: str):
     """Decisions 4: `429` until midnight; a duplicate costs nothing, and production goes on."""
-    async with live_service(tmp_path, nonproduction_per_day=2) as live:
-        live.clock.advance(hours=1)
-        _, staging = live.issue(environment="staging")
-        _, development = live.issue(environment="development")
-        _, production = live.issue(environment="production")
-        first = await visit(live, staging, headers={**BROWSER, "idempotency-key": "k"})
-        assert (await visit(live, development)).status_code == 200
-        refused = await visit(live, staging)
-        message = assert_error(refused, 429, "rate_limited")
-        assert "its identifications outside production of today" in message
-        midnight_ms = (live.clock.now_ms // DAY_MS + 1) * DAY_MS
-        assert int(refused.headers["retry-after"]) * 1000 == midnight_ms - live.clock.now_ms
-        again = await visit(live, staging, headers={**BROWSER, "idempotency-key": "k"})
-        assert again.json()["request_id"] == first.json()["request_id"]
-        assert (await visit(live, production)).status_code == 200
-        live.clock.advance(seconds=int(refused.headers["retry-after"]))
-        assert (await visit(live, development)).status_code == 200
+    live.clock.advance(hours=1)
+    _, staging = live.issue(environment="staging")
+    first = await visit(live, staging, headers={**BROWSER, "idempotency-key": "k"})
+    assert (await visit(live, key)).status_code == 200
+    refused = await visit(live, staging)
+    message = assert_error(refused, 429, "rate_limited")
+    assert "its identifications outside production of today" in message
+    midnight_ms = (live.clock.now_ms // DAY_MS + 1) * DAY_MS
+    assert int(refused.headers["retry-after"]) * 1000 == midnight_ms - live.clock.now_ms
+    again = await visit(live, staging, headers={**BROWSER, "idempotency-key": "k"})
+    assert again.json()["request_id"] == first.json()["request_id"]
+    assert (await visit(live, public)).status_code == 200
+    live.clock.advance(seconds=int(refused.headers["retry-after"]))
+    assert (await visit(live, key)).status_code == 200
 
 
-@pytest.mark.usefixtures("engine")
-async def test_other_routes_have_their_own_limits_before_any_work(tmp_path: Path):
+@pytest.mark.served(read_rate=2, management_rate=1, client_rate=3)
+async def test_other_routes_have_their_own_limits_before_any_work(live: Live, server_key: str):
     """Decisions 4: reads, management, and what public keys may do beside identify."""
-    async with live_service(tmp_path, read_rate=2, management_rate=1, client_rate=3) as live:
-        number = live.new_organization(rate_limit=1).number
-        _, public = live.issue(organization=number, environment="production")
-        _, secret = live.issue("secret", organization=number, environment="production")
-        _, management = live.issue("management", organization=number)
+    number = live.new_organization(rate_limit=1).number
+    _, public = live.issue(organization=number, environment="production")
+    _, secret = live.issue("secret", organization=number, environment="production")
+    _, management = live.issue("management", organization=number)
 
-        async def ask(method: str, path: str, key: str) -> httpx.Response:
-            headers = {"x-api-key": key} | ({"origin": ORIGIN} if key.startswith("svc_pk_") else {})
-            return await live.client.request(method, "/api/v1" + path, headers=headers)
+    async def ask(method: str, path: str, key: str) -> httpx.Response:
+        headers = {"x-api-key": key} | ({"origin": ORIGIN} if key.startswith("svc_pk_") else {})
+        return await live.client.request(method, "/api/v1" + path, headers=headers)
 
-        async def challenge(key: str = public) -> httpx.Response:
-            return await ask("POST", "/attestation/challenge", key)
+    async def challenge(key: str = public) -> httpx.Response:
+        return await ask("POST", "/attestation/challenge", key)
 
-        assert [(await challenge()).status_code for _ in range(3)] == [200, 200, 200]
-        with nothing_stored(live):
-            refused = await challenge()
-        message = assert_error(refused, 429, "rate_limited")
-        assert message.startswith("The organization is over its rate limit for challenges and deferred reports.")
-        assert refused.headers["retry-after"] == "1"
-        assert refused.headers["access-control-allow-origin"] == ORIGIN
-        assert [(await ask("GET", "/events", secret)).status_code for _ in range(3)] == [200, 200, 429]
-        assert [(await ask("GET", "/management/key", management)).status_code for _ in range(2)] == [200, 429]
-        assert (await visit(live, public)).status_code == 200, "identify has a limit of its own"
-        _, other = live.issue("secret")
-        assert (await ask("GET", "/events", other)).status_code == 200
-        live.clock.advance(seconds=1)
-        assert (await challenge()).status_code == 200
-        for rate_limit, taken in ((5, 5), (0, 8)):  # as many as identifications, where that is more
-            of = live.new_organization(rate_limit=rate_limit).number
-            _, key = live.issue(organization=of, environment="production")
-            statuses = [(await challenge(key)).status_code for _ in range(8)]
-            assert statuses == [200] * taken + [429] * (8 - taken)
+    assert [(await challenge()).status_code for _ in range(3)] == [200, 200, 200]
+    with nothing_stored(live):
+        refused = await challenge()
+    message = assert_error(refused, 429, "rate_limited")
+    assert message.startswith("The organization is over its rate limit for challenges and deferred reports.")
+    assert refused.headers["retry-after"] == "1"
+    assert refused.headers["access-control-allow-origin"] == ORIGIN
+    assert [(await ask("GET", "/events", secret)).status_code for _ in range(3)] == [200, 200, 429]
+    assert [(await ask("GET", "/management/key", management)).status_code for _ in range(2)] == [200, 429]
+    assert (await visit(live, public)).status_code == 200, "identify has a limit of its own"
+    assert (await ask("GET", "/events", server_key)).status_code == 200
+    live.clock.advance(seconds=1)
+    assert (await challenge()).status_code == 200
+    for rate_limit, taken in ((5, 5), (0, 8)):  # as many as identifications, where that is more
+        of = live.new_organization(rate_limit=rate_limit).number
+        _, key = live.issue(organization=of, environment="production")
+        statuses = [(await challenge(key)).status_code for _ in range(8)]
+        assert statuses == [200] * taken + [429] * (8 - taken)
 
 
 async def test_a_request_refused_before_admission_takes_no_token_and_has_no_limit_headers(live: Live):
@@ -296,11 +290,10 @@ async def test_a_changed_limit_applies_at_the_next_request(live: Live, limit: in
     assert rate(await visit(live, secret)) == (limit, limit - 1)
 
 
-@pytest.mark.usefixtures("engine")
-async def test_a_restart_refills_the_bucket(tmp_path: Path):
+async def test_a_restart_refills_the_bucket(directory: Path):
     """Decisions 4."""
-    async with live_service(tmp_path) as live:
+    async with live_service(directory) as live:
         _, secret = limited(live, 1)()
         assert [(await visit(live, secret)).status_code for _ in range(2)] == [200, 429]
-    async with live_service(tmp_path) as live:
+    async with live_service(directory) as live:
         assert (await visit(live, secret)).status_code == 200

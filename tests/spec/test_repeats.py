@@ -33,9 +33,8 @@ async def seen(
     return answer, {trigger["signal"] for trigger in answer.get("triggers", ())}
 
 
-async def test_a_report_that_new_visitors_repeat_from_elsewhere_fires(live: Live):
+async def test_a_report_that_new_visitors_repeat_from_elsewhere_fires(live: Live, key: str):
     """A cleared storage and another address each time: the third new id, and each one after it."""
-    _, key = live.issue()
     found: list[bool] = []
     for network in range(6):
         answer, signals = await seen(live, key, network, report())
@@ -47,8 +46,7 @@ async def test_a_report_that_new_visitors_repeat_from_elsewhere_fires(live: Live
     assert trigger == {"signal": "repeated_report", "group": "replay", "weight": 15, "confidence": "medium"}
 
 
-async def test_neither_a_week_ago_nor_the_same_network_counts(live: Live):
-    _, key = live.issue()
+async def test_neither_a_week_ago_nor_the_same_network_counts(live: Live, key: str):
     for network in (0, 1):
         await seen(live, key, network, report())
     live.clock.advance(hours=8 * 24)
@@ -58,9 +56,8 @@ async def test_neither_a_week_ago_nor_the_same_network_counts(live: Live):
         assert "repeated_report" not in signals
 
 
-async def test_devices_of_a_common_model_that_come_back_are_no_repeats(live: Live):
+async def test_devices_of_a_common_model_that_come_back_are_no_repeats(live: Live, key: str):
     """Twins: two that live beside each other explain as many new ones."""
-    _, key = live.issue()
     for network in (0, 1):
         await seen(live, key, network, report())
     live.clock.advance(hours=30)
@@ -73,9 +70,8 @@ async def test_devices_of_a_common_model_that_come_back_are_no_repeats(live: Liv
         assert "repeated_report" not in signals
 
 
-async def test_phones_of_one_model_are_not_judged_by_few(live: Live):
+async def test_phones_of_one_model_are_not_judged_by_few(live: Live, key: str):
     """Of phones and Safari, which come in few models, only once 500 devices of the class are known."""
-    _, key = live.issue()
     phone = report(userAgent=IPHONE, platform="iPhone", maxTouchPoints=5, plugins=[])
     for network in range(6):
         _, signals = await seen(live, key, network, phone)
@@ -107,12 +103,11 @@ HOME, ABROAD = 5, 130
 TOKEN = "the token of the visitor"
 
 
-@pytest.mark.usefixtures("engine")
 async def test_a_token_from_a_country_and_network_that_the_visitor_never_had_fires_once_it_has_a_weight(
-    folder: Path, tmp_path: Path
+    folder: Path, directory: Path
 ):
     """`network_new_for_visitor` weighs 0 by default: a configuration gives it a weight."""
-    async with live_service(tmp_path, network_directory=str(folder)) as live:
+    async with live_service(directory, network_directory=str(folder)) as live:
         _, key = live.issue()
         _, management = live.issue("management")
         await seen(live, key, HOME, report(), TOKEN)
@@ -132,11 +127,10 @@ async def test_a_token_from_a_country_and_network_that_the_visitor_never_had_fir
         assert (trigger["group"], trigger["weight"], trigger["confidence"]) == ("velocity", 7, "low")
 
 
-@pytest.mark.usefixtures("engine")
 async def test_the_same_country_or_a_device_that_is_recognized_without_its_token_is_no_news(
-    folder: Path, tmp_path: Path
+    folder: Path, directory: Path
 ):
-    async with live_service(tmp_path, network_directory=str(folder)) as live:
+    async with live_service(directory, network_directory=str(folder)) as live:
         _, key = live.issue()
         _, secret = live.issue("secret")
         await seen(live, key, HOME, report(), TOKEN)

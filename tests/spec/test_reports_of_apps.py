@@ -16,10 +16,9 @@ import pytest
 from svc_client.checks import Action, checked, problems_with
 
 from tests.clients.vectors import cases
-from tests.spec.test_app_devices import ELSEWHERE, HOME, OFFICE, ids, token
-from tests.spec.test_apps import App, app_report
+from tests.spec.test_apps import ELSEWHERE, HOME, OFFICE, App, app_report, ids, token
 from tests.spec.test_attestation import android_key, proof, root_file
-from tests.support.live import Live, live_service, report
+from tests.support.live import Live, live_service, report, succeeded
 
 CASES = cases("apps")
 API = "/api/v1"
@@ -174,9 +173,8 @@ async def test_what_an_sdk_sends_is_the_apps(live: Live, case: dict[str, Any]):
     key = live.issue(platforms=(platform,), allowed_origins=())[1]
     headers = {**sent["headers"], "x-api-key": key, "x-forwarded-for": HOME}
     path = sent["url"].removeprefix(case["given"]["endpoint"])
-    response = await live.client.post(path, json=sent["body"], headers=headers)
-    assert response.status_code == 200, response.text
-    event = await read_event(live, "development", response.json()["request_id"])
+    answer = succeeded(await live.client.post(path, json=sent["body"], headers=headers))
+    event = await read_event(live, "development", answer["request_id"])
     assert (event["platform"], event.get("origin")) == (platform, None)
     assert event["document"]["sdk"] == sent["body"]["sdk"]
     assert {name: event.get(name) for name in case["given"]["subject"]} == case["given"]["subject"]
@@ -193,9 +191,8 @@ async def test_a_pages_report_with_an_apps_token_is_nothing_of_the_app(live: Liv
     assert (again["visitor_id"], again["visitor_confidence"]) == (owner["visitor_id"], 100)
 
 
-@pytest.mark.usefixtures("engine")
-async def test_a_device_id_that_hardware_attests_is_sure_from_everywhere(tmp_path: Path):
-    async with live_service(tmp_path / "data", attestation_roots_file=root_file(tmp_path)) as live:
+async def test_a_device_id_that_hardware_attests_is_sure_from_everywhere(directory: Path):
+    async with live_service(directory / "data", attestation_roots_file=root_file(directory)) as live:
         key = android_key(live)
 
         async def answer(ip: str, attestation: dict[str, Any], **had: str) -> dict[str, Any]:

@@ -61,13 +61,12 @@ async def test_the_reason_of_a_401_is_in_the_log_line_and_not_in_the_response(li
     assert requests(logged)[1]["reason"] == "not a key of this service, or mistyped"
 
 
-async def test_every_kind_of_refusal_has_one_line_with_its_code(live: Live, logged: list[Any]):
-    _, public = live.issue()
+async def test_every_kind_of_refusal_has_one_line_with_its_code(live: Live, key: str, logged: list[Any]):
     _, management = live.issue("management", role="developer")
-    sent = {"x-api-key": public, "origin": ORIGIN, "content-type": "application/json"}
+    sent = {"x-api-key": key, "origin": ORIGIN, "content-type": "application/json"}
     own = f"/api/v1/management/organizations/{live.organization.id}"
     answers = [
-        await live.client.get("/api/v1/nowhere?key=" + public),
+        await live.client.get("/api/v1/nowhere?key=" + key),
         await live.client.delete("/api/v1/identify"),
         await live.client.post("/api/v1/identify", content="{", headers=sent),
         await live.client.post("/api/v1/identify", content="x" * (2 << 20), headers=sent),
@@ -79,14 +78,13 @@ async def test_every_kind_of_refusal_has_one_line_with_its_code(live: Live, logg
     assert [line["code"] for line in lines] == [answer.json()["error"]["code"] for answer in answers]
     operations = [UNKNOWN, UNKNOWN, "identify", "identify", "listProxyKeys"]
     assert [line["operation"] for line in lines] == operations
-    assert public not in json.dumps(lines)
+    assert key not in json.dumps(lines)
 
 
-async def test_an_internal_error_is_a_warning_beside_the_exception(live: Live, logged: list[Any]):
-    _, secret = live.issue("secret")
-    request_id = (await live.identify(secret, origin=None)).json()["request_id"]
+async def test_an_internal_error_is_a_warning_beside_the_exception(live: Live, server_key: str, logged: list[Any]):
+    request_id = (await live.identify(server_key, origin=None)).json()["request_id"]
     with live.corrupted(EVENTS):
-        response = await live.client.get(f"/api/v1/events/{request_id}", headers={"x-api-key": secret})
+        response = await live.client.get(f"/api/v1/events/{request_id}", headers={"x-api-key": server_key})
     assert response.status_code == 500
     request_id = response.headers["x-request-id"]
     told = [(line["event"], line["log_level"]) for line in logged if line.get("request_id") == request_id]
@@ -94,32 +92,28 @@ async def test_an_internal_error_is_a_warning_beside_the_exception(live: Live, l
     assert [line["log_level"] for line in logged if line["event"] == "corrupt row"] == ["error"]
 
 
-@pytest.mark.usefixtures("engine")
 @pytest.mark.slow
-async def test_a_client_disconnect_is_logged_without_a_status(tmp_path: Path, logged: list[Any]):
-    threads = HeldThreads()
-    async with live_service(tmp_path, run_sync=threads) as live:
-        key, public = live.issue()
-        threads.hold()
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(live.identify, public)
-            while not threads.waiting:
-                await trio.lowlevel.checkpoint()
-            nursery.cancel_scope.cancel()
-        while not requests(logged):
+async def test_a_client_disconnect_is_logged_without_a_status(live: Live, threads: HeldThreads, logged: list[Any]):
+    key, public = live.issue()
+    threads.hold()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(live.identify, public)
+        while not threads.waiting:
             await trio.lowlevel.checkpoint()
-        threads.release()
+        nursery.cancel_scope.cancel()
+    while not requests(logged):
+        await trio.lowlevel.checkpoint()
+    threads.release()
     (line,) = requests(logged)
     assert (line["event"], line["operation"], line["key_id"]) == ("client closed request", "identify", key.id)
     assert "status" not in line
 
 
-@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize(("setting", "statuses"), [("all", [200, 401]), ("refused", [401]), ("none", [])])
 async def test_which_requests_are_logged_is_a_setting(
-    tmp_path: Path, logged: list[Any], setting: str, statuses: list[int]
+    directory: Path, logged: list[Any], setting: str, statuses: list[int]
 ):
-    async with live_service(tmp_path, log_requests=setting) as live:
+    async with live_service(directory, log_requests=setting) as live:
         await live.client.get("/healthz")
         await live.client.get("/api/v1/events")
     assert [line["status"] for line in requests(logged)] == statuses

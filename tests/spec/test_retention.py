@@ -84,8 +84,7 @@ async def swept(live: Live, at_ms: int, *, visitor_days: int = 365, with_passes:
 
 
 def counts(live: Live, *tables: Any) -> list[int]:
-    with live.found.store.read() as snapshot:
-        return [snapshot.count(table) for table in tables]
+    return [live.count(table) for table in tables]
 
 
 async def test_an_event_is_deleted_after_30_days_with_all_dependent_rows(live: Live):
@@ -133,9 +132,8 @@ async def test_webhooks_are_deleted_after_30_days_delivered_or_not(live: Live):
 
 
 @pytest.mark.slow(0.3)
-async def test_rows_of_addresses_and_reports_are_deleted_after_their_period_and_the_next(live: Live):
-    _, public = live.issue()
-    await identified(live, public, marked("a"))
+async def test_rows_of_addresses_and_reports_are_deleted_after_their_period_and_the_next(live: Live, key: str):
+    await identified(live, key, marked("a"))
     period_ms = REPLAY_MEMORY_S * 1000
     await swept(live, (EPOCH_MS // period_ms + 2) * period_ms - 1)
     assert counts(live, *HISTORIES) == [1, 1]
@@ -144,14 +142,13 @@ async def test_rows_of_addresses_and_reports_are_deleted_after_their_period_and_
 
 
 @pytest.mark.slow(0.3)
-async def test_what_visitors_and_accounts_did_lately_is_deleted_after_30_to_60_days(live: Live):
+async def test_what_visitors_and_accounts_did_lately_is_deleted_after_30_to_60_days(live: Live, key: str):
     """Their records stay. Of those who come again nothing is deleted."""
-    _, public = live.issue()
     for name in ("a", "b"):
-        await identified(live, public, marked(name), account_id=name)
+        await identified(live, key, marked(name), account_id=name)
     await swept(live, EPOCH_MS)
     live.clock.advance(hours=24 * 29)
-    await identified(live, public, marked("b") | {"nonce": "n00000002"}, account_id="b")
+    await identified(live, key, marked("b") | {"nonce": "n00000002"}, account_id="b")
 
     def kept() -> list[list[bool]]:
         with live.found.store.read() as snapshot:
@@ -177,24 +174,22 @@ async def test_challenges_are_deleted_when_no_longer_usable(live: Live):
     assert counts(live, CHALLENGES) == [0]
 
 
-async def test_an_idempotency_key_is_deleted_after_24_hours(live: Live):
+async def test_an_idempotency_key_is_deleted_after_24_hours(live: Live, key: str):
     """Decisions 3.2; its event stays."""
-    _, public = live.issue()
-    await identified(live, public, headers={"idempotency-key": "a"})
+    await identified(live, key, headers={"idempotency-key": "a"})
     await swept(live, EPOCH_MS + IDEMPOTENCY_MS - 1)
     assert counts(live, IDEMPOTENCY) == [1]
     await swept(live, EPOCH_MS + IDEMPOTENCY_MS)
     assert counts(live, IDEMPOTENCY, EVENTS) == [0, 1]
 
 
-async def test_a_revoked_key_is_deleted_after_400_days_with_its_weights(live: Live):
+async def test_a_revoked_key_is_deleted_after_400_days_with_its_weights(live: Live, management: str):
     """Decisions 2.5: its id is free of everything; keys that are not revoked stay, however old."""
     kept, _ = live.issue()
     revoked, secret = live.issue()
-    _, admin = live.issue("management")
     path = f"/api/v1/management/organizations/{live.organization.id}/sdk-keys/{revoked.id}/risk-weights/web"
     assert (
-        await live.client.put(path, json={"suspect_threshold": 50}, headers={"x-api-key": admin})
+        await live.client.put(path, json={"suspect_threshold": 50}, headers={"x-api-key": management})
     ).status_code == 200
     live.revoke(revoked)
     revoked_ms = live.clock.now_ms
@@ -220,29 +215,27 @@ async def test_an_expired_key_is_deleted_after_400_days(live: Live):
     assert (await live.identify(secret)).status_code == 401
 
 
-async def test_a_visitor_unseen_for_the_configured_time_is_purged(live: Live):
+async def test_a_visitor_unseen_for_the_configured_time_is_purged(live: Live, key: str):
     """`visitor_retention_days`: record, id and places in blocks; a visitor that comes back is somebody new."""
-    _, public = live.issue()
-    first = await identified(live, public, marked("a"))
-    other = await identified(live, public, marked("b", 2))
+    first = await identified(live, key, marked("a"))
+    other = await identified(live, key, marked("b", 2))
     live.clock.now_ms = EPOCH_MS + 100 * DAY_MS
-    await identified(live, public, {**marked("b", 2), "nonce": "nonce-again"})
+    await identified(live, key, {**marked("b", 2), "nonce": "nonce-again"})
     await swept(live, EPOCH_MS + 365 * DAY_MS - 1)
     assert counts(live, VISITORS, VISITOR_IDS) == [2, 2]
     await swept(live, EPOCH_MS + 365 * DAY_MS)
     assert counts(live, VISITORS, VISITOR_IDS, DELETED_VISITORS) == [1, 1, 0]
     with live.found.store.read() as snapshot:
         assert {number for _, block in snapshot.scan(BLOCKS) for number in block.numbers} == {2}
-    again = await identified(live, public, {**marked("a"), "nonce": "nonce-third"})
+    again = await identified(live, key, {**marked("a"), "nonce": "nonce-third"})
     assert again["visitor_is_new"]
     assert again["visitor_id"] not in {first["visitor_id"], other["visitor_id"]}
 
 
 @pytest.mark.slow(0.3)
-async def test_a_visitor_is_not_purged_before_its_events(live: Live):
+async def test_a_visitor_is_not_purged_before_its_events(live: Live, key: str):
     """Whatever the setting: an event that can be read names a visitor who is known."""
-    _, public = live.issue()
-    await identified(live, public)
+    await identified(live, key)
     await swept(live, EPOCH_MS + RETENTION_MS, visitor_days=1)
     assert counts(live, EVENTS, VISITORS) == [1, 1]
     await swept(live, EPOCH_MS + RETENTION_MS + 1, visitor_days=1)
@@ -251,12 +244,11 @@ async def test_a_visitor_is_not_purged_before_its_events(live: Live):
 
 
 @pytest.mark.slow(0.5)
-async def test_a_clock_jump_deletes_only_expired_rows(live: Live):
+async def test_a_clock_jump_deletes_only_expired_rows(live: Live, key: str):
     """Ahead by an hour: what that hour ends and no more. Back, by any time: nothing."""
-    _, public = live.issue()
     for hour in range(4):
         live.clock.now_ms = EPOCH_MS + hour * HOUR_MS
-        await identified(live, public, headers={"idempotency-key": str(hour)})
+        await identified(live, key, headers={"idempotency-key": str(hour)})
     end_ms = EPOCH_MS + RETENTION_MS
     await swept(live, end_ms)
     assert counts(live, EVENTS) == [4]
@@ -274,12 +266,11 @@ def kept_contents(live: Live) -> dict[str, Any]:
     return {name: rows for name, rows in live.contents().items() if name not in own}
 
 
-async def test_after_a_jump_past_all_expiry_times_the_store_is_valid_at_every_step(live: Live):
+async def test_after_a_jump_past_all_expiry_times_the_store_is_valid_at_every_step(live: Live, key: str):
     """Keys that were answered with an event go before it, at the first sweep."""
-    _, public = live.issue()
     for device in range(3):
         sent = marked(f"m{device}", device)
-        await identified(live, public, sent, headers={"idempotency-key": str(device)}, account_id=f"a{device}")
+        await identified(live, key, sent, headers={"idempotency-key": str(device)}, account_id=f"a{device}")
     now_ms = live.clock.now_ms = EPOCH_MS + 1000 * DAY_MS
     tasks = [*passes(Sweep(live.organization.number, now_ms, 365, RetentionPass()))]
     with live.found.store.read() as snapshot:
@@ -293,10 +284,9 @@ async def test_after_a_jump_past_all_expiry_times_the_store_is_valid_at_every_st
     assert counts(live, *OF_AN_EVENT, IDEMPOTENCY, ACCOUNTS) == [0] * 6
 
 
-async def test_a_store_without_expired_rows_is_not_written(live: Live):
+async def test_a_store_without_expired_rows_is_not_written(live: Live, key: str):
     """Each minute one look at each table; a cleanup task begins only where something has expired."""
-    _, public = live.issue()
-    await identified(live, public)
+    await identified(live, key)
     commits = live.found.store.statistics().commits
     await swept(live, EPOCH_MS + DAY_MS // 2, with_passes=False)
     assert live.found.store.statistics().commits == commits
@@ -324,16 +314,15 @@ async def test_a_cleanup_step_is_bounded(live: Live):
 
 
 @pytest.mark.slow
-async def test_identifications_continue_while_a_backlog_is_deleted(live: Live):
+async def test_identifications_continue_while_a_backlog_is_deleted(live: Live, key: str):
     """The sweeper yields between two steps; what it deletes and what is written meanwhile do not meet."""
-    _, public = live.issue()
     for device in range(2 * items_of_step(EVENT_ROWS) + 1):
-        await identified(live, public, report(device))
+        await identified(live, key, report(device))
     live.clock.now_ms = EPOCH_MS + RETENTION_MS + 1
     async with trio.open_nursery() as nursery:
         nursery.start_soon(partial(sweep, live.found.store, live.clock.now_ms, 365, with_passes=True))
         for device in range(20):
-            assert (await visit(live, public, report(device))).status_code == 200
+            assert (await visit(live, key, report(device))).status_code == 200
     assert counts(live, EVENTS) == [20]
 
 

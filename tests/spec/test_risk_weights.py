@@ -49,10 +49,9 @@ async def read(automation: Automation, scope: str = "") -> dict[str, Any]:
 
 async def save(automation: Automation, scope: str = "", platform: str = "web", **body: Any) -> dict[str, Any]:
     """A save that is accepted; its answer is what the next read says."""
-    response = await automation("PUT", f"{scope}{WEIGHTS_PATH}/{platform}", body)
-    assert response.status_code == 200, response.text
-    assert response.json() == await read(automation, scope)
-    return response.json()
+    answer = succeeded(await automation("PUT", f"{scope}{WEIGHTS_PATH}/{platform}", body))
+    assert answer == await read(automation, scope)
+    return answer
 
 
 async def score(live: Live, secret: str) -> int:
@@ -71,9 +70,8 @@ async def test_the_defaults_apply_where_nothing_was_saved(live: Live, role: str)
     assert await read(automation, f"/sdk-keys/{key['id']}") == {"scope": "key", "sdk_key_id": key["id"], **top}
 
 
-async def test_a_save_changes_only_the_named_values(live: Live):
+async def test_a_save_changes_only_the_named_values(live: Live, admin: Automation):
     """Decisions 6.3; attributed to no member (interface 5, rule 8)."""
-    admin = Automation(live)
     live.clock.advance(seconds=5)
     answer = await save(admin, suspect_threshold=50, weights={"tor": 1, "automation": 100})
     expected = untouched("web")
@@ -95,9 +93,8 @@ async def test_a_save_changes_only_the_named_values(live: Live):
 
 
 @pytest.mark.slow(0.2)
-async def test_an_empty_save_stores_the_effective_values(live: Live):
+async def test_an_empty_save_stores_the_effective_values(admin: Automation):
     """Decisions 6.2, 6.3: from now on the scope has its own configuration, which its parent no longer changes."""
-    admin = Automation(live)
     key, _ = await admin.issue()
     await save(admin, suspect_threshold=70)
     await save(admin, f"/sdk-keys/{key['id']}")
@@ -107,9 +104,8 @@ async def test_an_empty_save_stores_the_effective_values(live: Live):
 
 
 @pytest.mark.slow(0.2)
-async def test_the_key_takes_precedence_over_the_organization_and_that_over_the_default(live: Live):
+async def test_the_key_takes_precedence_over_the_organization_and_that_over_the_default(live: Live, admin: Automation):
     """Decisions 6.2; what is saved and what is restored scores the very next identification."""
-    admin = Automation(live)
     key, secret = await admin.issue(allowed_origins=[ORIGIN])
     _, sibling = await admin.issue(allowed_origins=[ORIGIN])
     scope = f"/sdk-keys/{key['id']}"
@@ -132,9 +128,8 @@ async def test_the_key_takes_precedence_over_the_organization_and_that_over_the_
     assert await seen() == ("default", False, 40, 40, 40)
 
 
-async def test_restoring_unsaved_weights_changes_nothing(live: Live):
+async def test_restoring_unsaved_weights_changes_nothing(admin: Automation):
     """Decisions 6.3."""
-    admin = Automation(live)
     await save(admin, platform="ios", suspect_threshold=9)
     before = await read(admin)
     for platform in ("web", "android", "web"):
@@ -142,9 +137,8 @@ async def test_restoring_unsaved_weights_changes_nothing(live: Live):
         assert (response.status_code, response.json()) == (200, before)
 
 
-async def test_a_save_based_on_another_revision_is_a_conflict(live: Live):
+async def test_a_save_based_on_another_revision_is_a_conflict(admin: Automation):
     """Decisions 6.3: `409 revision_conflict`; the revision is 0 when nothing is stored, also after a restore."""
-    admin = Automation(live)
     path = f"{WEIGHTS_PATH}/web"
     await save(admin, revision=0, suspect_threshold=31)
     for stale in (0, 2, -1, 10**30):
@@ -156,9 +150,8 @@ async def test_a_save_based_on_another_revision_is_a_conflict(live: Live):
     assert platform_of(await save(admin, revision=0), "web")["suspect_threshold"] == 30
 
 
-async def test_of_concurrent_saves_based_on_one_revision_one_is_stored(live: Live):
+async def test_of_concurrent_saves_based_on_one_revision_one_is_stored(admin: Automation):
     """The one writer decides between them: no change is lost unseen."""
-    admin = Automation(live)
     statuses: dict[int, int] = {}
 
     async def try_save(threshold: int) -> None:
@@ -173,45 +166,40 @@ async def test_of_concurrent_saves_based_on_one_revision_one_is_stored(live: Liv
     assert platform_of(await read(admin), "web")["suspect_threshold"] == winner
 
 
-@pytest.mark.parametrize(
-    ("body", "field", "issue"),
-    [
-        ({"weights": {"torr": 1}}, "weights.torr", "unknown_signal"),
-        ({"weights": {"rooted": 1}}, "weights.rooted", "unknown_signal"),
-        ({"weights": {"": 1}}, "weights.", "unknown_signal"),
-        ({"weights": {"tor": 101}}, "weights.tor", "out_of_range"),
-        ({"weights": {"tor": -1}}, "weights.tor", "out_of_range"),
-        ({"weights": {"tor": 10**30}}, "weights.tor", "out_of_range"),
-        ({"weights": {"hosting": 3, "tor": 1.5}}, "weights.tor", "wrong_type"),
-        ({"weights": {"tor": True}}, "weights.tor", "wrong_type"),
-        ({"weights": {"tor`": "1"}}, "weights.tor`", "wrong_type"),
-        ({"weights": {"tor\n": None}}, "weights.tor\n", "wrong_type"),
-        ({"weights": None}, "weights", "wrong_type"),
-        ({"weights": []}, "weights", "wrong_type"),
-        ({"suspect_threshold": 0}, "suspect_threshold", "out_of_range"),
-        ({"suspect_threshold": 1001}, "suspect_threshold", "out_of_range"),
-        ({"suspect_threshold": None}, "suspect_threshold", "wrong_type"),
-        ({"suspect_threshold": "30"}, "suspect_threshold", "wrong_type"),
-        ({"vpn_weights_mode": "both"}, "vpn_weights_mode", "invalid_value"),
-        ({"residential_proxy_weights_mode": 1}, "residential_proxy_weights_mode", "wrong_type"),
-        ({"revision": "1"}, "revision", "wrong_type"),
-        ({"threshold": 5}, "threshold", "unknown_field"),
-        ({"platform": "web"}, "platform", "unknown_field"),
-        ([], "", "wrong_type"),
-    ],
-)
-async def test_an_invalid_change_is_refused_by_name_and_stores_nothing(live: Live, body: Any, field: str, issue: str):
+async def test_an_invalid_change_is_refused_by_name_and_stores_nothing(live: Live, admin: Automation):
     """Decisions 1.4, 6.1, 6.3; `rooted` exists on Android alone."""
-    admin = Automation(live)
     key, _ = await admin.issue()
     with nothing_stored(live):
-        for scope in ("", f"/sdk-keys/{key['id']}"):
-            assert_invalid(await admin("PUT", f"{scope}{WEIGHTS_PATH}/web", body), field, issue)
+        for body, field, issue in (
+            ({"weights": {"torr": 1}}, "weights.torr", "unknown_signal"),
+            ({"weights": {"rooted": 1}}, "weights.rooted", "unknown_signal"),
+            ({"weights": {"": 1}}, "weights.", "unknown_signal"),
+            ({"weights": {"tor": 101}}, "weights.tor", "out_of_range"),
+            ({"weights": {"tor": -1}}, "weights.tor", "out_of_range"),
+            ({"weights": {"tor": 10**30}}, "weights.tor", "out_of_range"),
+            ({"weights": {"hosting": 3, "tor": 1.5}}, "weights.tor", "wrong_type"),
+            ({"weights": {"tor": True}}, "weights.tor", "wrong_type"),
+            ({"weights": {"tor`": "1"}}, "weights.tor`", "wrong_type"),
+            ({"weights": {"tor\n": None}}, "weights.tor\n", "wrong_type"),
+            ({"weights": None}, "weights", "wrong_type"),
+            ({"weights": []}, "weights", "wrong_type"),
+            ({"suspect_threshold": 0}, "suspect_threshold", "out_of_range"),
+            ({"suspect_threshold": 1001}, "suspect_threshold", "out_of_range"),
+            ({"suspect_threshold": None}, "suspect_threshold", "wrong_type"),
+            ({"suspect_threshold": "30"}, "suspect_threshold", "wrong_type"),
+            ({"vpn_weights_mode": "both"}, "vpn_weights_mode", "invalid_value"),
+            ({"residential_proxy_weights_mode": 1}, "residential_proxy_weights_mode", "wrong_type"),
+            ({"revision": "1"}, "revision", "wrong_type"),
+            ({"threshold": 5}, "threshold", "unknown_field"),
+            ({"platform": "web"}, "platform", "unknown_field"),
+            ([], "", "wrong_type"),
+        ):
+            for scope in ("", f"/sdk-keys/{key['id']}"):
+                assert_invalid(await admin("PUT", f"{scope}{WEIGHTS_PATH}/web", body), field, issue)
 
 
-async def test_every_error_of_a_change_is_named_at_once(live: Live):
+async def test_every_error_of_a_change_is_named_at_once(admin: Automation):
     """Decisions 1.5, before its revision is looked at (decisions 1.8)."""
-    admin = Automation(live)
     body = {"suspect_threshold": 5000, "weights": {"tor": 200, "torr": 1, "hosting": 3}, "revision": 7}
     faults = [
         ("suspect_threshold", "out_of_range", "body"),
@@ -231,9 +219,8 @@ async def test_the_bounds_of_the_ranges_are_inclusive(live: Live, threshold: int
 
 
 @pytest.mark.parametrize("platform", ["windows", "Web", "flutter-ios", "%00", "x" * 600])
-async def test_an_unknown_platform_is_not_found(live: Live, platform: str):
+async def test_an_unknown_platform_is_not_found(live: Live, admin: Automation, platform: str):
     """Decisions 6.3."""
-    admin = Automation(live)
     key, _ = await admin.issue()
     with nothing_stored(live):
         for scope in ("", f"/sdk-keys/{key['id']}"):
@@ -263,9 +250,8 @@ async def test_weights_belong_to_one_organization(live: Live):
     assert [platform_of(await read(one), "web")["suspect_threshold"] for one in (mine, theirs)] == [77, 30]
 
 
-async def test_the_weights_of_a_revoked_key_are_readable_and_cannot_be_changed(live: Live):
+async def test_the_weights_of_a_revoked_key_are_readable_and_cannot_be_changed(admin: Automation):
     """Interface 3: a revoked SDK key refuses every change with `409`."""
-    admin = Automation(live)
     key, _ = await admin.issue()
     scope = f"/sdk-keys/{key['id']}"
     before = await save(admin, scope, suspect_threshold=12)
@@ -277,9 +263,8 @@ async def test_the_weights_of_a_revoked_key_are_readable_and_cannot_be_changed(l
     assert await read(admin, scope) == before
 
 
-async def test_a_signal_added_after_a_save_has_no_weight_until_one_is_set(live: Live):
+async def test_a_signal_added_after_a_save_has_no_weight_until_one_is_set(live: Live, admin: Automation):
     """Decisions 6.2."""
-    admin = Automation(live)
     known = {name: weight for name, weight in default_weights("web").items() if name != "tor"}
     older = StoredWeights(
         revision=4, threshold=33, weights=known, vpn_mode="method", residential_proxy_mode="method", updated_at_ms=5
@@ -302,11 +287,10 @@ async def test_a_signal_added_after_a_save_has_no_weight_until_one_is_set(live: 
 @pytest.mark.parametrize("role", ["admin", "developer"])
 async def test_the_signals_are_the_catalog(live: Live, role: str):
     """Decisions 6.3."""
-    response = await Automation(live, role)("GET", "/risk-signals")
-    assert response.status_code == 200
-    assert set(response.json()) == {"signals", "max_weight"}
-    assert response.json()["max_weight"] == 100
-    signals = {signal["name"]: signal for signal in response.json()["signals"]}
+    answer = succeeded(await Automation(live, role)("GET", "/risk-signals"))
+    assert set(answer) == {"signals", "max_weight"}
+    assert answer["max_weight"] == 100
+    signals = {signal["name"]: signal for signal in answer["signals"]}
     assert list(signals) == list(CATALOG)
     assert signals["tor"] == {
         "name": "tor",
@@ -322,11 +306,10 @@ async def test_the_signals_are_the_catalog(live: Live, role: str):
     assert set(modes.values()) == {"method", "confidence"}
 
 
-async def test_the_signals_of_a_platform_equal_those_in_its_weights(live: Live):
+async def test_the_signals_of_a_platform_equal_those_in_its_weights(admin: Automation):
     """Decisions 6.3: the list and the weights tell the same of every platform."""
-    automation = Automation(live)
-    signals = (await automation("GET", "/risk-signals")).json()["signals"]
-    answer = await read(automation)
+    signals = (await admin("GET", "/risk-signals")).json()["signals"]
+    answer = await read(admin)
     for platform in PLATFORMS:
         entry = platform_of(answer, platform)
         told = {
@@ -335,13 +318,11 @@ async def test_the_signals_of_a_platform_equal_those_in_its_weights(live: Live):
         assert (entry["defaults"], entry["signals"]) == (told, list(told))
 
 
-async def test_the_routes_of_weights_accept_only_their_methods_and_parameters(live: Live):
+async def test_the_routes_of_weights_accept_only_their_methods_and_parameters(admin: Automation):
     """Decisions 1.6, 1.7."""
-    admin = Automation(live)
     for path in (f"{WEIGHTS_PATH}?platform=web", "/risk-signals?platform=web"):
         assert_invalid(await admin("GET", path), "platform", "unknown_field", "query")
     response = await admin("PATCH", f"{WEIGHTS_PATH}/web", {})
     assert_error(response, 405, "method_not_allowed")
     assert response.headers["allow"] == "DELETE, PUT"
-    response = await admin("PUT", f"{WEIGHTS_PATH}/web")
-    assert_invalid(response, "", "malformed_json")
+    assert_invalid(await admin("PUT", f"{WEIGHTS_PATH}/web"), "", "malformed_json")

@@ -18,11 +18,9 @@ from svc.features.rules.language.conditions import known
 from svc.features.rules.ruleset import FIRST, Rule
 from svc.kernel.values.timestamps import timestamp
 from tests.spec.commands import Run
-from tests.spec.responses import act, assert_error, forward, visit
+from tests.spec.responses import act, assert_error, assert_invalid, forward, visit
 from tests.spec.test_accounts import event_of
-from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report, succeeded
-
-pytestmark = pytest.mark.usefixtures("engine")
+from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, report, succeeded
 
 FIFTH = {"name": "Fifth account", "condition": 'velocity.visitor.accounts["30d"] >= 5', "action": "review"}
 
@@ -101,9 +99,7 @@ async def test_every_organization_starts_with_two_rules_in_both_rulesets(shop: S
 async def test_a_ruleset_is_saved_as_a_whole_and_rules_keep_their_ids(shop: Shop):
     first = (await shop.rules())["rules"]
     kept = {name: first[0][name] for name in ("id", "name", "condition", "action")}
-    saved = await shop.save(FIFTH | {"note": "by the payments team"}, kept)
-    assert saved.status_code == 200, saved.text
-    answer = saved.json()
+    answer = succeeded(await shop.save(FIFTH | {"note": "by the payments team"}, kept))
     assert answer == await shop.rules()
     assert answer["revision"] == 1
     assert [rule["name"] for rule in answer["rules"]] == ["Fifth account", "Blocked"]
@@ -117,14 +113,13 @@ async def test_a_save_upon_another_revision_is_a_conflict(shop: Shop):
     before = shop.live.contents()
     for revision in (0, 2):
         assert_error(await shop.save(FIFTH, revision=revision), 409, "revision_conflict")
-    missing = await shop.ask("PUT", "/rules", json={"rules": []})
-    assert_error(missing, 422, "validation_error", ("revision", "required", "body"))
+    assert_invalid(await shop.ask("PUT", "/rules", json={"rules": []}), "revision", "required")
     assert shop.live.contents() == before
 
 
-@pytest.mark.parametrize(
-    ("rules", "fault"),
-    [
+async def test_a_ruleset_that_cannot_be_used_is_refused_and_changes_nothing(shop: Shop):
+    before = shop.live.contents()
+    for rules, fault in (
         ([FIFTH, FIFTH], ("rules[1].name", "invalid_value")),
         ([FIFTH | {"name": ""}], ("rules[0].name", "invalid_value")),
         ([FIFTH | {"name": "x" * 81}], ("rules[0].name", "too_long")),
@@ -140,17 +135,12 @@ async def test_a_save_upon_another_revision_is_a_conflict(shop: Shop):
         ([FIFTH | {"mode": "on"}], ("rules[0].mode", "invalid_value")),
         ([FIFTH | {"when": "x"}], ("rules[0].when", "unknown_field")),
         ([FIFTH | {"name": f"rule {number}"} for number in range(101)], ("rules", "too_long")),
-    ],
-)
-async def test_a_ruleset_that_cannot_be_used_is_refused_and_changes_nothing(
-    shop: Shop, rules: list[dict[str, Any]], fault: tuple[str, str]
-):
-    before = shop.live.contents()
-    body = {"revision": 0, "rules": rules}
-    for method, path in (("PUT", "/rules"), ("POST", "/rules/preview")):
-        sent = body if method == "PUT" else {"rules": rules}
-        assert_error(await shop.ask(method, path, json=sent), 422, "validation_error", (*fault, "body"))
-    assert shop.live.contents() == before
+    ):
+        body = {"revision": 0, "rules": rules}
+        for method, path in (("PUT", "/rules"), ("POST", "/rules/preview")):
+            sent = body if method == "PUT" else {"rules": rules}
+            assert_error(await shop.ask(method, path, json=sent), 422, "validation_error", (*fault, "body"))
+        assert shop.live.contents() == before
 
 
 @pytest.mark.parametrize(
@@ -271,7 +261,7 @@ async def test_events_are_listed_by_their_decision(shop: Shop):
         )
         assert [row["request_id"] for row in found.json()["rows"]] == expected
     wrong = await shop.live.client.get("/api/v1/events?decision=none", headers={"x-api-key": shop.secret})
-    assert_error(wrong, 422, "validation_error", ("decision", "invalid_value", "query"))
+    assert_invalid(wrong, "decision", "invalid_value", "query")
 
 
 async def test_rules_see_ages_lists_networks_and_the_time(shop: Shop):
@@ -503,9 +493,9 @@ async def test_with_any_other_key_the_field_is_ignored(shop: Shop):
             assert "triggers" not in answer or "tor" not in {one["signal"] for one in answer["triggers"]}
 
 
-@pytest.mark.parametrize(
-    ("asked", "field", "issue"),
-    [
+async def test_a_test_verdict_of_another_shape_is_refused(live: Live, key: str):
+    before = live.contents()
+    for asked, field, issue in (
         (7, "signals.test", "wrong_type"),
         ({"signals": "tor"}, "signals.test.signals", "wrong_type"),
         ({"signals": [1]}, "signals.test.signals", "wrong_type"),
@@ -515,14 +505,9 @@ async def test_with_any_other_key_the_field_is_ignored(shop: Shop):
         ({"account_velocity": 65}, "signals.test.account_velocity", "invalid_value"),
         ({"account_velocity": -1}, "signals.test.account_velocity", "invalid_value"),
         ({"score": 5}, "signals.test.score", "unknown_field"),
-    ],
-)
-async def test_a_test_verdict_of_another_shape_is_refused(live: Live, asked: Any, field: str, issue: str):
-    _, key = live.issue()
-    before = live.contents()
-    refused = await visit(live, key, report() | {"test": asked})
-    assert_error(refused, 422, "validation_error", (field, issue, "body"))
-    assert live.contents() == before
+    ):
+        assert_invalid(await visit(live, key, report() | {"test": asked}), field, issue)
+        assert live.contents() == before
 
 
 # 13.4: literals, cost, warnings
@@ -545,8 +530,7 @@ async def test_a_ruleset_that_could_take_too_long_is_refused_at_the_first_rule_t
     assert f"rules[{position}].condition: with this rule the ruleset could take 2." in message
     assert "line" not in message
     assert shop.live.contents() == before
-    preview = await shop.ask("POST", "/rules/preview", json={"rules": rules})
-    assert_error(preview, 422, "validation_error", (detail["field"], "too_expensive", "body"))
+    assert_invalid(await shop.ask("POST", "/rules/preview", json={"rules": rules}), detail["field"], "too_expensive")
     assert (await shop.save(*rules[:position])).status_code == 200
     assert (
         await shop.save(*rules[:position], *(rule | {"mode": "off"} for rule in rules[position:]))
@@ -558,10 +542,9 @@ async def test_a_ruleset_that_could_take_too_long_is_refused_at_the_first_rule_t
     ['tag.matches("((a{0,30}){0,30})b")', "signals.all(a, signals.all(b, signals.all(c, a == b || b == c)))"],
 )
 async def test_a_condition_that_alone_is_too_expensive_is_refused_everywhere(shop: Shop, condition: str):
-    saved = await shop.save(FIFTH | {"condition": condition})
-    assert_error(saved, 422, "validation_error", ("rules[0].condition", "too_expensive", "body"))
+    assert_invalid(await shop.save(FIFTH | {"condition": condition}), "rules[0].condition", "too_expensive")
     shadow = await shop.save(FIFTH | {"condition": condition, "mode": "shadow"})
-    assert_error(shadow, 422, "validation_error", ("rules[0].condition", "too_expensive", "body"))
+    assert_invalid(shadow, "rules[0].condition", "too_expensive")
 
 
 async def test_a_rule_that_was_saved_before_there_was_a_budget_is_bounded_when_it_runs(shop: Shop):
@@ -574,8 +557,7 @@ async def test_a_rule_that_was_saved_before_there_was_a_budget_is_bounded_when_i
     rows = (await shop.rules())["rules"]
     assert [(row["counts"]["matched_24h"], row["counts"]["errors_24h"]) for row in rows] == [(0, 1), (1, 0)]
     found = (await shop.rules())["rules"]
-    again = await shop.save(*found)
-    assert_error(again, 422, "validation_error", ("rules[0].condition", "too_expensive", "body"))
+    assert_invalid(await shop.save(*found), "rules[0].condition", "too_expensive")
 
 
 async def test_what_an_earlier_version_saved_and_this_one_cannot_read_fails_alone(shop: Shop):
@@ -591,9 +573,8 @@ async def test_what_an_earlier_version_saved_and_this_one_cannot_read_fails_alon
     assert [row["counts"]["errors_24h"] for row in (await shop.rules())["rules"]] == [1, 1, 1, 1, 0]
 
 
-@pytest.mark.parametrize(
-    ("condition", "mode", "is_warned_of"),
-    [
+async def test_a_rule_that_matches_every_event_is_saved_and_warned_of(shop: Shop):
+    for condition, mode, is_warned_of in (
         ("true", "active", True),
         ("1 < 2 || score >= 90", "active", True),
         ('action == "log_in" || !false', "shadow", True),
@@ -602,17 +583,13 @@ async def test_what_an_earlier_version_saved_and_this_one_cannot_read_fails_alon
         ('!present("account.id")', "active", False),
         ('!in_list("blocked_visitors")', "active", False),
         ("score >= 90 && true", "active", False),
-    ],
-)
-async def test_a_rule_that_matches_every_event_is_saved_and_warned_of(
-    shop: Shop, condition: str, mode: str, is_warned_of: bool
-):
-    rule = FIFTH | {"condition": condition, "mode": mode}
-    preview = await shop.ask("POST", "/rules/preview", json={"rules": [rule]})
-    for answer in (preview, await shop.save(rule)):
-        assert succeeded(answer).get("warnings", []).count("rules[0] matches every event") == is_warned_of, (
-            "without any event"
-        )
+    ):
+        rule = FIFTH | {"condition": condition, "mode": mode}
+        preview = await shop.ask("POST", "/rules/preview", json={"rules": [rule]})
+        for answer in (preview, await shop.save(rule)):
+            assert succeeded(answer).get("warnings", []).count("rules[0] matches every event") == is_warned_of, (
+                "without any event"
+            )
 
 
 @pytest.mark.parametrize(
@@ -678,30 +655,30 @@ async def test_a_preview_is_over_the_newest_events_of_all_environments_of_its_ki
     assert (answer["events"], [row["matches"] for row in answer["rules"]]) == (4, [2, 2])
 
 
-async def test_much_work_of_one_organization_is_limited_and_refused_before_it_is_done(tmp_path: Path):
+@pytest.mark.served(work_rate=4_000)
+async def test_much_work_of_one_organization_is_limited_and_refused_before_it_is_done(live: Live):
     """Decisions 4 and 13.4: a price per rule, entry and previewed event in the organization's own bucket."""
-    async with live_service(tmp_path, work_rate=4_000) as live:
-        shop = Shop(live, live.issue()[1], "", live.issue("management")[1])
-        neighbor = live.new_organization()
-        _, key = live.issue("management", organization=neighbor.number)
-        rules = [FIFTH | {"name": str(number)} for number in range(100)]
-        statuses = [(await shop.ask("POST", "/rules/preview", json={"rules": rules})).status_code for _ in range(5)]
-        assert statuses == [200, 200, 200, 200, 429]
-        refused = await shop.save(*rules)
-        assert_error(refused, 429, "rate_limited")
-        assert int(refused.headers["retry-after"]) >= 1
-        lists = (await shop.ask("GET", "/lists")).json()["lists"]
-        entries = {"entries": [{"value": "10.0.0.1"}]}
-        (addresses,) = (each["id"] for each in lists if each["name"] == "blocked_addresses")
-        assert (await shop.ask("POST", f"/lists/{addresses}/entries", json=entries)).status_code == 429
-        gone = {"values": ["10.0.0.1"]}
-        assert (await shop.ask("DELETE", f"/lists/{addresses}/entries", json=gone)).status_code == 429
-        assert (await shop.ask("GET", "/rules")).status_code == 200, "what takes no time is not limited by it"
-        path = f"/api/v1/management/organizations/{neighbor.id}/rules/preview"
-        asked = await live.client.post(path, json={"rules": rules}, headers={"x-api-key": key})
-        assert asked.status_code == 200, "another organization has its own"
-        live.clock.advance(seconds=2)
-        assert (await shop.save(*rules)).status_code == 200
+    shop = Shop(live, live.issue()[1], "", live.issue("management")[1])
+    neighbor = live.new_organization()
+    _, key = live.issue("management", organization=neighbor.number)
+    rules = [FIFTH | {"name": str(number)} for number in range(100)]
+    statuses = [(await shop.ask("POST", "/rules/preview", json={"rules": rules})).status_code for _ in range(5)]
+    assert statuses == [200, 200, 200, 200, 429]
+    refused = await shop.save(*rules)
+    assert_error(refused, 429, "rate_limited")
+    assert int(refused.headers["retry-after"]) >= 1
+    lists = (await shop.ask("GET", "/lists")).json()["lists"]
+    entries = {"entries": [{"value": "10.0.0.1"}]}
+    (addresses,) = (each["id"] for each in lists if each["name"] == "blocked_addresses")
+    assert (await shop.ask("POST", f"/lists/{addresses}/entries", json=entries)).status_code == 429
+    gone = {"values": ["10.0.0.1"]}
+    assert (await shop.ask("DELETE", f"/lists/{addresses}/entries", json=gone)).status_code == 429
+    assert (await shop.ask("GET", "/rules")).status_code == 200, "what takes no time is not limited by it"
+    path = f"/api/v1/management/organizations/{neighbor.id}/rules/preview"
+    asked = await live.client.post(path, json={"rules": rules}, headers={"x-api-key": key})
+    assert asked.status_code == 200, "another organization has its own"
+    live.clock.advance(seconds=2)
+    assert (await shop.save(*rules)).status_code == 200
 
 
 async def test_rules_are_compiled_before_the_transaction_that_others_share(shop: Shop, monkeypatch: pytest.MonkeyPatch):

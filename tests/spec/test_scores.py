@@ -45,10 +45,9 @@ async def test_the_score_is_the_sum_of_its_triggers_and_determines_the_level(
     assert ("triggers" in answer) is bool(signals)
 
 
-async def test_a_trigger_has_a_signal_a_group_a_weight_and_a_confidence(live: Live):
+async def test_a_trigger_has_a_signal_a_group_a_weight_and_a_confidence(live: Live, key: str):
     """Interface 2.2."""
-    _, secret = live.issue()
-    answer = (await visit(live, secret, report(webdriver=True))).json()
+    answer = (await visit(live, key, report(webdriver=True))).json()
     (trigger,) = answer["triggers"]
     assert set(trigger) == {"signal", "group", "weight", "confidence"}
     assert (trigger["signal"], trigger["group"], trigger["weight"]) == ("automation", "bot", 40)
@@ -69,10 +68,9 @@ HOSTILE: dict[str, Any] = {
 }
 
 
-async def test_triggers_are_sorted_heaviest_first_and_ties_by_name(live: Live):
+async def test_triggers_are_sorted_heaviest_first_and_ties_by_name(live: Live, key: str):
     """Interface 2.2, decisions 3.8; and none of them weighs nothing."""
-    _, secret = live.issue()
-    answer = (await visit(live, secret, HOSTILE, headers={"x-forwarded-for": "185.220.101.1"})).json()
+    answer = (await visit(live, key, HOSTILE, headers={"x-forwarded-for": "185.220.101.1"})).json()
     triggers = answer["triggers"]
     assert len(triggers) > 4
     order = [(-trigger["weight"], trigger["signal"]) for trigger in triggers]
@@ -83,21 +81,19 @@ async def test_triggers_are_sorted_heaviest_first_and_ties_by_name(live: Live):
     assert answer["suspect_level"] == "high"
 
 
-async def test_a_signal_without_weight_is_not_a_trigger(live: Live):
+async def test_a_signal_without_weight_is_not_a_trigger(live: Live, key: str):
     """Decisions 3.8: a search crawler is noticed, weighs 0, and is only the kind of the visitor."""
-    _, secret = live.issue()
     crawler = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
     headers = {"user-agent": crawler, "x-forwarded-for": "66.249.66.1"}
-    answer = (await visit(live, secret, {"timezone": "UTC"}, headers=headers)).json()
+    answer = (await visit(live, key, {"timezone": "UTC"}, headers=headers)).json()
     assert "search_crawler" not in [trigger["signal"] for trigger in answer.get("triggers", [])]
     ((_, event),) = live.events()
     assert event.visitor_kind == "search_crawler"
 
 
-async def test_an_event_keeps_its_triggers_by_group(live: Live):
+async def test_an_event_keeps_its_triggers_by_group(live: Live, key: str):
     """Interface 2.3, decisions 3.8: weights added, the highest confidence, heaviest first; the same sum."""
-    _, secret = live.issue()
-    answer = (await visit(live, secret, HOSTILE, headers={"x-forwarded-for": "185.220.101.1"})).json()
+    answer = (await visit(live, key, HOSTILE, headers={"x-forwarded-for": "185.220.101.1"})).json()
     ranks = ["low", "medium", "high"]
     groups: dict[str, tuple[int, int]] = {}
     for trigger in answer["triggers"]:
@@ -113,14 +109,13 @@ async def test_an_event_keeps_its_triggers_by_group(live: Live):
     assert len(event.verdict.triggers) < len(answer["triggers"])
 
 
-async def test_the_kind_of_visitor_follows_from_the_fired_signals(live: Live):
+async def test_the_kind_of_visitor_follows_from_the_fired_signals(live: Live, key: str):
     """Interface 2.3: `human`, `ai_bot`, `automation`."""
-    _, secret = live.issue()
     gptbot = "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)"
-    await visit(live, secret)
-    await visit(live, secret, report(webdriver=True))
-    await visit(live, secret, {"timezone": "UTC"}, headers=PROGRAM)
-    await visit(live, secret, {"timezone": "UTC"}, headers={"user-agent": gptbot})
+    await visit(live, key)
+    await visit(live, key, report(webdriver=True))
+    await visit(live, key, {"timezone": "UTC"}, headers=PROGRAM)
+    await visit(live, key, {"timezone": "UTC"}, headers={"user-agent": gptbot})
     kinds = [event.visitor_kind for _, event in live.events()]
     assert kinds == ["human", "automation", "automation", "ai_bot"]
 
@@ -178,10 +173,9 @@ async def test_a_configuration_replaces_its_parent_as_a_whole(live: Live):
     assert await scored(live, secret) == (40, "low", "key")
 
 
-async def test_each_platform_has_its_own_weights(live: Live):
-    _, secret = live.issue()
+async def test_each_platform_has_its_own_weights(live: Live, key: str):
     save(live, platform="ios", weights={"automation": 1})
-    assert await scored(live, secret) == (40, "medium", "default")
+    assert await scored(live, key) == (40, "medium", "default")
 
 
 async def test_weights_belong_to_one_organization(live: Live):
@@ -196,10 +190,9 @@ async def test_weights_belong_to_one_organization(live: Live):
     assert isinstance(save(live, key.id, threshold=5), StoredWeights)
 
 
-async def test_a_forwarded_public_key_uses_its_own_weights(live: Live):
+async def test_a_forwarded_public_key_uses_its_own_weights(live: Live, proxy: str):
     """Decisions 2.9; a proxy key alone has the organization's."""
     key, public = live.issue()
-    _, proxy = live.issue("proxy")
     save(live, weights={"automation": 50})
     save(live, key.id, weights={"automation": 60})
     details = {"x-svc-visitor-ip": BROWSER["x-forwarded-for"], "x-svc-visitor-user-agent": USER_AGENT}
@@ -210,30 +203,27 @@ async def test_a_forwarded_public_key_uses_its_own_weights(live: Live):
     assert (await forward(live, proxy, details | named, signals=driven)).json()["suspect_score"] == 60
 
 
-async def test_a_weight_of_zero_silences_a_signal(live: Live):
+async def test_a_weight_of_zero_silences_a_signal(live: Live, key: str):
     """Decisions 3.8."""
-    _, secret = live.issue()
     save(live, weights={"automation": 0})
-    answer = (await visit(live, secret, report(webdriver=True))).json()
+    answer = (await visit(live, key, report(webdriver=True))).json()
     assert (answer["suspect_score"], answer["suspect_level"]) == (0, "low")
     assert "triggers" not in answer
 
 
-async def test_the_mode_decides_which_signals_of_a_family_count(live: Live):
+async def test_the_mode_decides_which_signals_of_a_family_count(live: Live, key: str):
     """Signals.md 2: visitors of eight countries behind one address, by method and by confidence."""
-    _, secret = live.issue()
     zones = ["Asia/Tokyo", "Africa/Lagos", "Europe/Paris", "America/Lima"] * 2
     for device, zone in enumerate(zones):
-        answer = (await visit(live, secret, report(device, timezone=zone))).json()
+        answer = (await visit(live, key, report(device, timezone=zone))).json()
     assert [trigger["signal"] for trigger in answer["triggers"]] == ["residential_proxy_behavior"]
     save(live, residential_proxy_mode="confidence")
-    answer = (await visit(live, secret, report(0, timezone=zones[0]))).json()
+    answer = (await visit(live, key, report(0, timezone=zones[0]))).json()
     assert [(trigger["signal"], trigger["weight"]) for trigger in answer["triggers"]] == [("residential_proxy_low", 5)]
 
 
-async def test_a_save_based_on_an_older_revision_is_refused_and_changes_nothing(live: Live):
+async def test_a_save_based_on_an_older_revision_is_refused_and_changes_nothing(live: Live, key: str):
     """Decisions 6.3."""
-    _, secret = live.issue()
     first = save(live, threshold=41, revision=0)
     assert isinstance(first, StoredWeights)
     assert (first.revision, first.updated_at_ms) == (1, live.clock.now_ms)
@@ -241,18 +231,17 @@ async def test_a_save_based_on_an_older_revision_is_refused_and_changes_nothing(
     assert isinstance(second, StoredWeights)
     assert (second.revision, second.threshold) == (2, 41)
     assert save(live, threshold=1, revision=1) == Refusal("revision_conflict")
-    assert await scored(live, secret) == (40, "low", "organization")
+    assert await scored(live, key) == (40, "low", "organization")
     restore(live)
     third = save(live, threshold=41, revision=0)
     assert isinstance(third, StoredWeights)
     assert third.revision == 1, "nothing was stored"
 
 
-async def test_a_document_keeps_the_weights_that_scored_it(live: Live):
+async def test_a_document_keeps_the_weights_that_scored_it(live: Live, key: str):
     """Interface 2.3, decisions 7.3: also after they changed."""
-    _, secret = live.issue()
     save(live, weights={"automation": 70}, threshold=44)
-    await visit(live, secret, report(webdriver=True))
+    await visit(live, key, report(webdriver=True))
     save(live, weights={"automation": 1})
     ((_, document),) = live.contents()["documents"]
     assert document.suspect_threshold == 44

@@ -223,9 +223,8 @@ def stored(directory: Path) -> str:
     return "\n".join(rows)
 
 
-@pytest.mark.usefixtures("engine")
-def test_a_secret_appears_only_in_the_response_that_issued_it(tmp_path: Path, engine: str):
-    tour = Tour(tmp_path / "data", tmp_path / "backup")
+def test_a_secret_appears_only_in_the_response_that_issued_it(directory: Path, engine: str):
+    tour = Tour(directory / "data", directory / "backup")
     unlimited = {"SVC_MANAGEMENT_RATE": "1000", "SVC_READ_RATE": "1000", "SVC_CLIENT_RATE": "1000"}
     settings = {"SVC_WEBHOOK_ALLOW_NETWORKS": "127.0.0.0/8", **unlimited, **settings_of(tour.directory)}
     served = Served(tour.directory, program=(PRELOADED, FAULTY), **settings)

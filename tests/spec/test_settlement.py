@@ -62,17 +62,16 @@ def told(live: Live, event_type: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow(0.2)
-async def test_a_day_is_settled_from_its_ledger(live: Live):
+async def test_a_day_is_settled_from_its_ledger(live: Live, public: str):
     """Decisions 5.4, 8.10: by price, with what was charged and the balance at its end."""
     subscribe(live, "usage.daily_settled")
-    _, secret = live.issue(environment="production")
     _, free = live.issue(environment="staging")
     for signals in (report(), report(), TOO_LITTLE):
-        await visit(live, secret, signals)
-    await visit(live, secret, headers={"x-forwarded-for": "10.1.2.3"})
+        await visit(live, public, signals)
+    await visit(live, public, headers={"x-forwarded-for": "10.1.2.3"})
     await visit(live, free)
     live.clock.now_ms = MIDNIGHT_MS + 300_000
-    await visit(live, secret)
+    await visit(live, public)
     await settle_all(live.found.store, live.world, live.service.relay.due)
     assert settlements(live) == {FIRST_DAY: (2, 1, 1, 6_500, 10_000_000 - 6_500)}
     assert told(live, "usage.daily_settled") == [
@@ -88,11 +87,10 @@ async def test_a_day_is_settled_from_its_ledger(live: Live):
     ]
 
 
-async def test_a_day_is_settled_after_five_minutes_and_once(live: Live):
+async def test_a_day_is_settled_after_five_minutes_and_once(live: Live, public: str):
     """Decisions 5.4: not at 00:04:59.999; and never again, whatever is added or asked."""
     subscribe(live, "usage.daily_settled")
-    _, secret = live.issue(environment="production")
-    await visit(live, secret)
+    await visit(live, public)
     for at_ms, settled in ((EPOCH_MS + 1, 0), (MIDNIGHT_MS, 0), (MIDNIGHT_MS + 299_999, 0), (MIDNIGHT_MS + 300_000, 1)):
         live.clock.now_ms = at_ms
         await settle_all(live.found.store, live.world, live.service.relay.due)
@@ -105,13 +103,11 @@ async def test_a_day_is_settled_after_five_minutes_and_once(live: Live):
     assert len(told(live, "usage.daily_settled")) == 1
 
 
-async def test_days_without_production_traffic_are_not_settled(live: Live):
+async def test_days_without_production_traffic_are_not_settled(live: Live, key: str, public: str):
     """Decisions 5.4: other traffic and credit are none; a day after a gap counts the credit in between."""
-    _, secret = live.issue(environment="production")
-    _, free = live.issue()
-    await visit(live, free)
+    await visit(live, key)
     live.clock.advance(hours=48)
-    await visit(live, secret)
+    await visit(live, public)
     live.clock.advance(hours=48)
     now_ms = live.clock.now_ms
     credit = partial(
@@ -124,14 +120,14 @@ async def test_days_without_production_traffic_are_not_settled(live: Live):
     )
     live.found.store.write_now([credit])
     live.clock.advance(hours=48)
-    await visit(live, secret, TOO_LITTLE)
+    await visit(live, public, TOO_LITTLE)
     live.clock.advance(hours=48)
     await settle_all(live.found.store, live.world, live.service.relay.due)
     assert settlements(live) == {
         FIRST_DAY + 2: (1, 0, 0, 3_000, 9_997_000),
         FIRST_DAY + 6: (0, 1, 0, 500, 9_996_505),
     }
-    await visit(live, free)
+    await visit(live, key)
     live.clock.advance(hours=24)
     assert [day["is_settled"] for day in (await Console(live).seen("/billing"))["days"]] == [True, True]
 
@@ -143,11 +139,10 @@ async def test_an_organization_without_production_traffic_has_no_settlement(live
     assert settlements(live) == {}
 
 
-async def test_an_interrupted_settlement_is_made_once(live: Live):
+async def test_an_interrupted_settlement_is_made_once(live: Live, public: str):
     """The day is read before the commit and looked for in it: a crash in between repeats the reading, not the fact."""
     subscribe(live, "usage.daily_settled")
-    _, secret = live.issue(environment="production")
-    await visit(live, secret)
+    await visit(live, public)
     live.clock.now_ms = MIDNIGHT_MS + 300_000
     number, store = live.organization.number, live.found.store
     with store.read() as snapshot:
@@ -162,29 +157,27 @@ async def test_an_interrupted_settlement_is_made_once(live: Live):
 
 
 @pytest.mark.slow
-async def test_a_day_with_more_lines_than_one_step_is_read_completely(live: Live):
-    _, secret = live.issue(environment="production")
+async def test_a_day_with_more_lines_than_one_step_is_read_completely(live: Live, public: str):
     for _ in range(STEP_LOOKS + 1):
-        await visit(live, secret, TOO_LITTLE)
+        await visit(live, public, TOO_LITTLE)
     live.clock.now_ms = MIDNIGHT_MS + 300_000
     await settle_all(live.found.store, live.world, live.service.relay.due)
     count = STEP_LOOKS + 1
     assert settlements(live) == {FIRST_DAY: (0, count, 0, 500 * count, 10_000_000 - 500 * count)}
 
 
-async def test_an_organization_past_due_for_seven_days_is_blocked(live: Live):
+async def test_an_organization_past_due_for_seven_days_is_blocked(live: Live, public: str):
     """Decisions 5.3: by the settler, `payment_overdue`; from then on production traffic is refused."""
     subscribe(live, "billing.status_changed")
-    _, secret = live.issue(environment="production")
     live.set_billing_status("active")
     live.set_billing_status("past_due")
     for early_ms in (0, OVERDUE_MS - 1):
         live.clock.now_ms = EPOCH_MS + early_ms
         await settle_all(live.found.store, live.world, live.service.relay.due)
-        assert (await visit(live, secret)).status_code == 200
+        assert (await visit(live, public)).status_code == 200
     live.clock.now_ms = EPOCH_MS + OVERDUE_MS
     await settle_all(live.found.store, live.world, live.service.relay.due)
-    assert_error(await visit(live, secret), 402, "billing_blocked")
+    assert_error(await visit(live, public), 402, "billing_blocked")
     live.clock.advance(hours=1000)
     await settle_all(live.found.store, live.world, live.service.relay.due)
     assert changes(live)[1:] == [

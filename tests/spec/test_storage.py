@@ -23,7 +23,7 @@ from tests.spec.commands import Run
 from tests.spec.responses import BROWSER, assert_error, visit
 from tests.spec.test_metrics import Scraped
 from tests.support import process
-from tests.support.live import ORIGIN, Live, live_service, report
+from tests.support.live import ORIGIN, Live, report
 
 ARCHIVE = 1 / (1 << 20)
 """1 KiB in GiB."""
@@ -39,103 +39,92 @@ async def detail(live: Live, request_id: str, environment: str) -> Any:
     return (await live.client.get(f"/api/v1/events/{request_id}", headers={"x-api-key": secret})).json()
 
 
-@pytest.mark.usefixtures("engine")
-async def test_events_over_the_daily_budget_are_stored_without_their_document(tmp_path: Path):
+@pytest.mark.served(archive_gib_per_day=5 * ARCHIVE, nonproduction_archive_gib_per_day=5 * ARCHIVE)
+async def test_events_over_the_daily_budget_are_stored_without_their_document(live: Live):
     """Decisions 4: in production and outside of it separately; the next day has a new budget."""
-    settings = {"archive_gib_per_day": 5 * ARCHIVE, "nonproduction_archive_gib_per_day": 5 * ARCHIVE}
-    async with live_service(tmp_path, **settings) as live:
-        for environment in ("staging", "production"):
-            _, key = live.issue(environment=environment)
-            answers = [(await live.identify(key, noisy(), headers=BROWSER)).json() for _ in range(3)]
-            shown = [await detail(live, answer["request_id"], environment) for answer in answers]
-            assert [event["has_document"] for event in shown] == [True, False, False]
-            assert [event["document"] is None for event in shown] == [False, True, True]
-            assert answers[1]["visitor_id"] == answers[0]["visitor_id"]
-        live.clock.advance(hours=24)
-        again = (await live.identify(key, noisy(), headers=BROWSER)).json()
-        assert (await detail(live, again["request_id"], "production"))["has_document"]
+    for environment in ("staging", "production"):
+        _, key = live.issue(environment=environment)
+        answers = [(await live.identify(key, noisy(), headers=BROWSER)).json() for _ in range(3)]
+        shown = [await detail(live, answer["request_id"], environment) for answer in answers]
+        assert [event["has_document"] for event in shown] == [True, False, False]
+        assert [event["document"] is None for event in shown] == [False, True, True]
+        assert answers[1]["visitor_id"] == answers[0]["visitor_id"]
+    live.clock.advance(hours=24)
+    again = (await live.identify(key, noisy(), headers=BROWSER)).json()
+    assert (await detail(live, again["request_id"], "production"))["has_document"]
 
 
-@pytest.mark.usefixtures("engine")
-async def test_deferred_reports_count_against_the_same_budget(tmp_path: Path):
+@pytest.mark.served(archive_gib_per_day=5 * ARCHIVE)
+async def test_deferred_reports_count_against_the_same_budget(live: Live, public: str):
     """Decisions 4: they are archived, too."""
-    async with live_service(tmp_path, archive_gib_per_day=5 * ARCHIVE) as live:
-        _, key = live.issue(environment="production")
-        answer = (await live.identify(key, noisy(), headers=BROWSER)).json()
-        body = {"token": answer["deferred_token"], "sdk": {}, "signals": {**noisy(), "tier": "deferred"}}
-        path = f"/api/v1/events/{answer['request_id']}/supplement"
-        refused = await live.client.post(path, json=body, headers={"x-api-key": key, "origin": ORIGIN, **BROWSER})
-        assert_error(refused, 429, "rate_limited")
-        assert int(refused.headers["retry-after"]) > 3600
+    answer = (await live.identify(public, noisy(), headers=BROWSER)).json()
+    body = {"token": answer["deferred_token"], "sdk": {}, "signals": {**noisy(), "tier": "deferred"}}
+    path = f"/api/v1/events/{answer['request_id']}/supplement"
+    refused = await live.client.post(path, json=body, headers={"x-api-key": public, "origin": ORIGIN, **BROWSER})
+    assert_error(refused, 429, "rate_limited")
+    assert int(refused.headers["retry-after"]) > 3600
 
 
-@pytest.mark.usefixtures("engine")
-async def test_an_event_without_a_document_is_erased_with_its_report_fingerprint(tmp_path: Path):
+@pytest.mark.served(archive_gib_per_day=0)
+async def test_an_event_without_a_document_is_erased_with_its_report_fingerprint(live: Live):
     """Decisions 4, 7.6: what the report is known again by goes, too."""
-    async with live_service(tmp_path, archive_gib_per_day=0) as live:
-        admin, (_, key) = Automation(live), live.issue(environment="production")
-        sent = report(1, nonce="n" * 24)
-        answer = (await live.identify(key, sent, headers=BROWSER)).json()
-        with live.found.store.read() as snapshot:
-            assert snapshot.count(REPORT_FINGERPRINTS) == 1
-        assert (await admin("DELETE", f"/visitors/{answer['visitor_id']}")).status_code == 204
-        with live.found.store.read() as snapshot:
-            assert (snapshot.count(REPORT_FINGERPRINTS), snapshot.count(EVENTS)) == (0, 0)
-            assert holding(snapshot, live.organization.number).held_bytes == 0
+    admin, (_, key) = Automation(live), live.issue(environment="production")
+    sent = report(1, nonce="n" * 24)
+    answer = (await live.identify(key, sent, headers=BROWSER)).json()
+    assert live.count(REPORT_FINGERPRINTS) == 1
+    assert (await admin("DELETE", f"/visitors/{answer['visitor_id']}")).status_code == 204
+    with live.found.store.read() as snapshot:
+        assert (snapshot.count(REPORT_FINGERPRINTS), snapshot.count(EVENTS)) == (0, 0)
+        assert holding(snapshot, live.organization.number).held_bytes == 0
 
 
-@pytest.mark.usefixtures("engine")
+@pytest.mark.served(map_bytes=16 << 20, store_share=0.001, metrics=True)
 async def test_an_organization_at_its_share_gets_a_503_and_others_continue(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    live: Live, key: str, capsys: pytest.CaptureFixture[str]
 ):
     """Decisions 4: and the log names it."""
-    async with live_service(tmp_path, map_bytes=16 << 20, store_share=0.001, metrics=True) as live:
-        other = live.new_organization()
-        _, greedy = live.issue(environment="development")
-        answer = await live.identify(greedy, noisy(60_000), headers={**BROWSER, "idempotency-key": "k"})
-        assert answer.status_code == 200
-        refused = await visit(live, greedy)
-        message = assert_error(refused, 503, "service_unavailable")
-        assert "its share of the store" in message
-        assert "`svc org drop-documents`" in message
-        assert "Send it again" not in message
-        again = await live.identify(greedy, noisy(), headers={**BROWSER, "idempotency-key": "k"})
-        assert again.json()["duplicate"] is True
-        _, modest = live.issue(environment="production", organization=other.number)
-        assert (await visit(live, modest)).status_code == 200
-        assert (await live.client.get("/readyz")).status_code == 200
-        said = [line for line in capsys.readouterr().out.splitlines() if "an organization holds its share" in line]
-        assert len(said) == 1
-        assert live.organization.id in said[0]
-        metrics = (await live.client.get(live.metrics_url)).text
-        assert f'svc_organization_stored_bytes{{organization="{live.organization.id}"}}' in metrics
-        assert 'svc_quota_reached_total{quota="store_share"} 1.0' in metrics
-        assert f"svc_organization_limit_bytes {round(0.001 * (16 << 20)):.1f}" in metrics
-        assert f'svc_organization_share{{organization="{live.organization.id}"}}' in metrics
+    other = live.new_organization()
+    answer = await live.identify(key, noisy(60_000), headers={**BROWSER, "idempotency-key": "k"})
+    assert answer.status_code == 200
+    refused = await visit(live, key)
+    message = assert_error(refused, 503, "service_unavailable")
+    assert "its share of the store" in message
+    assert "`svc org drop-documents`" in message
+    assert "Send it again" not in message
+    again = await live.identify(key, noisy(), headers={**BROWSER, "idempotency-key": "k"})
+    assert again.json()["duplicate"] is True
+    _, modest = live.issue(environment="production", organization=other.number)
+    assert (await visit(live, modest)).status_code == 200
+    assert (await live.client.get("/readyz")).status_code == 200
+    said = [line for line in capsys.readouterr().out.splitlines() if "an organization holds its share" in line]
+    assert len(said) == 1
+    assert live.organization.id in said[0]
+    metrics = (await live.client.get(live.metrics_url)).text
+    assert f'svc_organization_stored_bytes{{organization="{live.organization.id}"}}' in metrics
+    assert 'svc_quota_reached_total{quota="store_share"} 1.0' in metrics
+    assert f"svc_organization_limit_bytes {round(0.001 * (16 << 20)):.1f}" in metrics
+    assert f'svc_organization_share{{organization="{live.organization.id}"}}' in metrics
 
 
-@pytest.mark.usefixtures("engine")
+@pytest.mark.served(map_bytes=16 << 20, store_share=0.001, metrics=True)
 @pytest.mark.every_case
-async def test_an_organization_that_is_alone_may_hold_all_of_the_store(tmp_path: Path):
+async def test_an_organization_that_is_alone_may_hold_all_of_the_store(live: Live, key: str):
     """Decisions 4: a share is of those that use the store, and one that was removed does not."""
-    async with live_service(tmp_path, map_bytes=16 << 20, store_share=0.001, metrics=True) as live:
-        _, key = live.issue(environment="development")
-        for _ in range(2):
-            assert (await live.identify(key, noisy(60_000), headers=BROWSER)).status_code == 200
-        metrics = Scraped((await live.client.get(live.metrics_url)).text)
-        assert metrics("svc_organization_limit_bytes") == 16 << 20
-        other = live.new_organization()
-        assert_error(await visit(live, key), 503, "service_unavailable")
-        remove = partial(removal.remove_organization, number=other.number, now_ms=live.clock.now_ms)
-        live.found.store.write_now([remove])
-        assert (await visit(live, key)).status_code == 200
+    for _ in range(2):
+        assert (await live.identify(key, noisy(60_000), headers=BROWSER)).status_code == 200
+    metrics = Scraped((await live.client.get(live.metrics_url)).text)
+    assert metrics("svc_organization_limit_bytes") == 16 << 20
+    other = live.new_organization()
+    assert_error(await visit(live, key), 503, "service_unavailable")
+    remove = partial(removal.remove_organization, number=other.number, now_ms=live.clock.now_ms)
+    live.found.store.write_now([remove])
+    assert (await visit(live, key)).status_code == 200
 
 
-async def test_the_holding_of_an_organization_shrinks_with_expired_rows(live: Live):
+async def test_the_holding_of_an_organization_shrinks_with_expired_rows(live: Live, public: str):
     """Decisions 4: counted in the transaction that deletes; `svc check` compares it with the rows."""
-    _, key = live.issue(environment="production")
     for device in range(3):
-        await live.identify(key, report(device), headers=BROWSER)
+        await live.identify(public, report(device), headers=BROWSER)
     number = live.organization.number
     with live.found.store.read() as snapshot:
         held = holding(snapshot, number)
@@ -148,7 +137,7 @@ async def test_the_holding_of_an_organization_shrinks_with_expired_rows(live: Li
 
 
 @pytest.mark.slow
-async def test_documents_are_dropped_in_steps_and_the_events_stay(live: Live):
+async def test_documents_are_dropped_in_steps_and_the_events_stay(live: Live, admin: Automation):
     """Decisions 10: while the service runs; what arrives later is kept."""
     _, key = live.issue(environment="production")
     made = [
@@ -168,7 +157,6 @@ async def test_documents_are_dropped_in_steps_and_the_events_stay(live: Live):
     shown = await detail(live, made[0]["request_id"], "production")
     assert (shown["has_document"], shown["document"]) == (False, None)
     assert (await detail(live, later["request_id"], "production"))["has_document"]
-    admin = Automation(live)
     for answer in made:
         assert (await admin("DELETE", f"/visitors/{answer['visitor_id']}")).status_code == 204
         live.clock.advance(seconds=1)

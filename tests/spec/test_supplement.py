@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from functools import partial
 from itertools import count
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 from uuid import UUID
@@ -32,7 +31,7 @@ from tests.spec.responses import (
     nothing_stored,
     visit,
 )
-from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, live_service, report
+from tests.support.live import ORIGIN, PUBLIC_ADDRESS, Live, report
 from tests.support.serving_postgresql import at_rest
 from tests.support.worlds import HeldThreads
 from tests.support.writes import purge_event
@@ -87,9 +86,8 @@ async def read(live: Live, request_id: str, secret: str | None = None) -> dict[s
     return (await live.client.get(f"/api/v1/events/{request_id}", headers={"x-api-key": secret})).json()
 
 
-async def test_a_deferred_report_is_accepted_and_shown_with_its_event(live: Live):
+async def test_a_deferred_report_is_accepted_and_shown_with_its_event(live: Live, key: str):
     """Interface 2.3, 2.4, 4.1; byte for byte, as the submission itself is."""
-    _, key = live.issue()
     request_id, token = await identified(live, key)
     assert "deferred_signals" not in await read(live, request_id)
     signals = b'{ "tier":"deferred",\n "a":1.50, "\\u0062":"\xc3\xbc" }'
@@ -106,12 +104,10 @@ async def test_a_deferred_report_is_accepted_and_shown_with_its_event(live: Live
     assert (kept.sdk_platform, kept.sdk_version, kept.received_at_ms) == (None, "9", live.clock.now_ms)
 
 
-async def test_a_deferred_report_changes_nothing_else(live: Live):
+async def test_a_deferred_report_changes_nothing_else(live: Live, server_key: str, key: str):
     """Interface 2.4: no visitor, score, money or webhook; the event reads as before."""
-    _, key = live.issue()
     request_id, token = await identified(live, key)
-    _, secret = live.issue("secret")
-    shown = await read(live, request_id, secret)
+    shown = await read(live, request_id, server_key)
     before = live.contents()
     assert (await send(live, key, request_id, token, {**DEFERRED, "webdriver": True})).status_code == 202
     after = live.contents()
@@ -119,14 +115,13 @@ async def test_a_deferred_report_changes_nothing_else(live: Live):
     held = [rows.pop(HOLDINGS.name)[0][1].report_bytes for rows in (before, after)]
     assert held[0] < held[1]
     assert after == before
-    now_shown = await read(live, request_id, secret)
+    now_shown = await read(live, request_id, server_key)
     assert now_shown.pop("deferred_signals") == {**DEFERRED, "webdriver": True}
     assert now_shown == shown
 
 
-async def test_the_same_report_is_a_duplicate_whatever_its_formatting(live: Live):
+async def test_the_same_report_is_a_duplicate_whatever_its_formatting(live: Live, key: str):
     """Interface 3; decisions 7.4: the same canonical JSON of `sdk` and `signals`."""
-    _, key = live.issue()
     request_id, token = await identified(live, key)
     assert (await send(live, key, request_id, token)).json() == {"request_id": request_id}
     respelled = (
@@ -141,9 +136,8 @@ async def test_the_same_report_is_a_duplicate_whatever_its_formatting(live: Live
             assert (again.status_code, again.json()) == (202, {"request_id": request_id, "duplicate": True})
 
 
-async def test_another_report_is_a_conflict_and_the_first_stays(live: Live):
+async def test_another_report_is_a_conflict_and_the_first_stays(live: Live, key: str):
     """Interface 3, 4.1."""
-    _, key = live.issue()
     request_id, token = await identified(live, key)
     await send(live, key, request_id, token)
     with nothing_stored(live):
@@ -152,13 +146,11 @@ async def test_another_report_is_a_conflict_and_the_first_stays(live: Live):
             ({**DEFERRED, "fonts": ["Calibri", "Arial"]}, {"platform": "web", "version": "0.1.0"}),
             (DEFERRED, {"platform": "web"}),
         ):
-            refused = await send(live, key, request_id, token, signals, sdk=sdk)
-            assert_error(refused, 409, "supplement_conflict")
+            assert_error(await send(live, key, request_id, token, signals, sdk=sdk), 409, "supplement_conflict")
     assert (await read(live, request_id))["deferred_signals"] == DEFERRED
 
 
-async def test_of_two_concurrent_reports_one_is_accepted(live: Live):
-    _, key = live.issue()
+async def test_of_two_concurrent_reports_one_is_accepted(live: Live, key: str):
     request_id, token = await identified(live, key)
     answers: list[httpx.Response] = []
 
@@ -171,16 +163,14 @@ async def test_of_two_concurrent_reports_one_is_accepted(live: Live):
     assert sorted(answer.status_code for answer in answers) == [202, 409, 409, 409, 409]
 
 
-async def test_a_token_is_valid_for_24_hours(live: Live):
+async def test_a_token_is_valid_for_24_hours(live: Live, key: str):
     """Interface 8."""
-    _, key = live.issue()
     request_id, token = await identified(live, key)
     late, late_token = await identified(live, key)
     live.clock.now_ms += 24 * 3_600_000 - 1
     assert (await send(live, key, request_id, token)).status_code == 202
     live.clock.now_ms += 1
-    refused = await send(live, key, late, late_token)
-    assert_error(refused, 422, "invalid_supplement", ("token", "invalid_value", "body"))
+    assert_error(await send(live, key, late, late_token), 422, "invalid_supplement", ("token", "invalid_value", "body"))
     with_report = await send(live, key, request_id, token)
     assert_error(with_report, 422, "invalid_supplement", ("token", "invalid_value", "body"))
 
@@ -228,19 +218,16 @@ async def test_an_app_without_an_origin_sends_its_deferred_report(live: Live):
     assert_error(await live.client.post(path, json=body, headers={"x-api-key": key}), 401, "unauthorized")
 
 
-async def test_behind_a_proxy_the_token_belongs_to_the_public_key_of_the_visitor(live: Live):
+async def test_behind_a_proxy_the_token_belongs_to_the_public_key_of_the_visitor(live: Live, proxy: str, key: str):
     """Decisions 2.9, 7.4: the key and origin that applied to the identification."""
-    _, proxy = live.issue("proxy")
-    _, key = live.issue()
     forwarded = {"x-svc-visitor-ip": PUBLIC_ADDRESS, "x-svc-visitor-origin": ORIGIN, "x-svc-public-key": key}
     answer = (await forward(live, proxy, forwarded)).json()
     assert (await send(live, key, answer["request_id"], answer["deferred_token"])).status_code == 202
 
 
 @pytest.mark.parametrize("tier", ["immediate", None, ["deferred"], "Deferred", ...])
-async def test_a_report_that_is_not_a_deferred_one_is_refused(live: Live, tier: Any):
+async def test_a_report_that_is_not_a_deferred_one_is_refused(live: Live, key: str, tier: Any):
     """Interface 7, decisions 7.4."""
-    _, key = live.issue()
     request_id, token = await identified(live, key)
     signals = {name: value for name, value in {**DEFERRED, "tier": tier}.items() if value is not ...}
     with nothing_stored(live):
@@ -248,36 +235,30 @@ async def test_a_report_that_is_not_a_deferred_one_is_refused(live: Live, tier: 
         assert_error(refused, 422, "invalid_supplement", ("signals.tier", "invalid_value", "body"))
 
 
-@pytest.mark.parametrize(
-    ("members", "wrong", "issue"),
-    [
-        ({"token": 5}, "token", "wrong_type"),
-        ({"sdk": None}, "sdk", "wrong_type"),
-        ({"sdk": {"name": "x"}}, "sdk.name", "unknown_field"),
-        ({"sdk": {"version": "x" * 65}}, "sdk.version", "too_long"),
-        ({"signals": []}, "signals", "wrong_type"),
-        ({"tag": "x"}, "tag", "unknown_field"),
-    ],
-)
-async def test_an_invalid_body_is_a_validation_error(live: Live, members: dict[str, Any], wrong: str, issue: str):
+async def test_an_invalid_body_is_a_validation_error(live: Live, key: str):
     """Decisions 1.4, 1.5."""
-    _, key = live.issue()
     request_id, token = await identified(live, key)
     with nothing_stored(live):
-        assert_invalid(await send(live, key, request_id, **{"token": token, **members}), wrong, issue)
+        for members, wrong, issue in (
+            ({"token": 5}, "token", "wrong_type"),
+            ({"sdk": None}, "sdk", "wrong_type"),
+            ({"sdk": {"name": "x"}}, "sdk.name", "unknown_field"),
+            ({"sdk": {"version": "x" * 65}}, "sdk.version", "too_long"),
+            ({"signals": []}, "signals", "wrong_type"),
+            ({"tag": "x"}, "tag", "unknown_field"),
+        ):
+            assert_invalid(await send(live, key, request_id, **{"token": token, **members}), wrong, issue)
 
 
 @pytest.mark.parametrize("missing", ["token", "sdk", "signals"])
-async def test_token_sdk_and_signals_are_required(live: Live, missing: str):
+async def test_token_sdk_and_signals_are_required(live: Live, key: str, missing: str):
     """Interface 2.4."""
-    _, key = live.issue()
     body = {name: value for name, value in {"token": "", "sdk": {}, "signals": DEFERRED}.items() if name != missing}
     assert_invalid(await send_bytes(live, key, UNKNOWN, json.dumps(body).encode()), missing, "required")
 
 
-async def test_a_path_that_is_not_a_request_id_is_refused(live: Live):
+async def test_a_path_that_is_not_a_request_id_is_refused(live: Live, key: str):
     """Interface 4.1."""
-    _, key = live.issue()
     _, token = await identified(live, key)
     refused = await send(live, key, "latest", token)
     assert_error(refused, 422, "invalid_request_id", ("request_id", "invalid_value", "path"))
@@ -315,21 +296,18 @@ async def test_a_proxy_forwards_the_visitor_with_a_deferred_report_too(live: Liv
             assert_error(response, 422, "invalid_visitor_metadata", ("x-svc-visitor-ip", issue, "header"))
 
 
-async def test_deferred_reports_come_from_the_origin_and_key_that_identified(live: Live):
+async def test_deferred_reports_come_from_the_origin_and_key_that_identified(live: Live, server_key: str, key: str):
     """Interface 4.1, 5; decisions 7.4."""
-    _, key = live.issue()
     request_id, token = await identified(live, key)
     _, management = live.issue("management")
-    _, secret = live.issue("secret")
     with nothing_stored(live):
         assert_error(await send(live, management, request_id, token, origin=None), 401, "unauthorized")
-        assert_error(await send(live, secret, request_id, token, origin=None), 422, "invalid_supplement", NO_TOKEN)
+        assert_error(await send(live, server_key, request_id, token, origin=None), 422, "invalid_supplement", NO_TOKEN)
         assert_error(await send(live, key, request_id, token, origin="https://evil.example"), 401, "unauthorized")
 
 
-async def test_pages_may_send_it_and_read_the_response(live: Live):
+async def test_pages_may_send_it_and_read_the_response(live: Live, key: str):
     """Decisions 3.11: the client API speaks CORS, errors included."""
-    _, key = live.issue()
     request_id, token = await identified(live, key)
     path = f"/api/v1/events/{request_id}/supplement"
     asked = {"access-control-request-method": "POST", "access-control-request-headers": "x-api-key,content-type"}
@@ -340,9 +318,8 @@ async def test_pages_may_send_it_and_read_the_response(live: Live):
         assert response.headers["vary"] == "Origin"
 
 
-async def test_an_erased_event_takes_no_deferred_report(live: Live):
+async def test_an_erased_event_takes_no_deferred_report(live: Live, key: str):
     """The token outlives what it was issued for."""
-    _, key = live.issue(environment="development")
     request_id, token = await identified(live, key)
     number, raw_id = live.organization.number, UUID(request_id).bytes
 
@@ -352,43 +329,37 @@ async def test_an_erased_event_takes_no_deferred_report(live: Live):
         assert_error(await send(live, key, request_id, token), 422, "invalid_supplement")
 
 
-@pytest.mark.usefixtures("engine")
-async def test_a_response_waits_until_the_report_is_on_disk(tmp_path: Path):
-    threads = HeldThreads()
-    async with live_service(tmp_path, run_sync=threads) as live:
-        _, key = live.issue()
-        request_id, token = await identified(live, key)
-        answered = trio.Event()
+async def test_a_response_waits_until_the_report_is_on_disk(live: Live, key: str, threads: HeldThreads):
+    request_id, token = await identified(live, key)
+    answered = trio.Event()
 
-        async def ask() -> None:
-            assert (await send(live, key, request_id, token)).status_code == 202
-            answered.set()
+    async def ask() -> None:
+        assert (await send(live, key, request_id, token)).status_code == 202
+        answered.set()
 
-        threads.hold()
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(ask)
-            with trio.fail_after(60):
-                while not threads.waiting:
-                    await trio.lowlevel.checkpoint()
-            await at_rest()
-            assert live.contents()[DEFERRED_REPORTS.name] == []
-            assert not answered.is_set()
-            threads.release()
-        assert answered.is_set()
-
-
-@pytest.mark.usefixtures("engine")
-async def test_a_report_refused_by_a_full_store_can_be_sent_again(tmp_path: Path):
-    """Interface 4.1: `503`, and nothing stored."""
-    async with live_service(tmp_path, map_bytes=1 << 20) as live:
-        _, key = live.issue()
-        request_id, token = await identified(live, key)
-        for size in (64 << 10, 4 << 10):
-            with pytest.raises(StoreFullError):
-                fill(live, size)
-        large = {**DEFERRED, "noise": [number * 7919 % 104729 for number in range(15_000)]}
-        assert_error(await send(live, key, request_id, token, large), 503, "service_unavailable")
+    threads.hold()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ask)
+        with trio.fail_after(60):
+            while not threads.waiting:
+                await trio.lowlevel.checkpoint()
+        await at_rest()
         assert live.contents()[DEFERRED_REPORTS.name] == []
+        assert not answered.is_set()
+        threads.release()
+    assert answered.is_set()
+
+
+@pytest.mark.served(map_bytes=1 << 20)
+async def test_a_report_refused_by_a_full_store_can_be_sent_again(live: Live, key: str):
+    """Interface 4.1: `503`, and nothing stored."""
+    request_id, token = await identified(live, key)
+    for size in (64 << 10, 4 << 10):
+        with pytest.raises(StoreFullError):
+            fill(live, size)
+    large = {**DEFERRED, "noise": [number * 7919 % 104729 for number in range(15_000)]}
+    assert_error(await send(live, key, request_id, token, large), 503, "service_unavailable")
+    assert live.contents()[DEFERRED_REPORTS.name] == []
 
 
 def fill(live: Live, size: int) -> None:

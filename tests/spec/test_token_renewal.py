@@ -41,6 +41,11 @@ def renewed(browser: Browser) -> Browser:
     return browser
 
 
+@pytest.fixture
+def browser(live: Live) -> Browser:
+    return Browser(live)
+
+
 async def test_the_browser_is_told_to_renew_a_token_that_another_key_claims(live: Live):
     browser = await claimed(live)
     answer = await browser.visit()
@@ -58,9 +63,8 @@ async def test_a_server_that_forwards_no_public_key_is_not_told(live: Live):
     assert (await browser.visit())["client_token_renew"] is True
 
 
-async def test_neither_a_browser_alone_with_its_token_nor_a_thief_is_told(live: Live):
+async def test_neither_a_browser_alone_with_its_token_nor_a_thief_is_told(browser: Browser):
     """A browser whose token nobody claims, and the thief."""
-    browser = Browser(live)
     assert not any("client_token_renew" in day for day in [await browser.days(1) for _ in range(3)])
     thief = await browser.visit(stolen(browser, THIEVES), ip=ELSEWHERE)
     assert "client_token_renew" not in thief
@@ -166,33 +170,31 @@ async def test_a_renewal_whose_response_was_lost_is_sent_again(live: Live):
 
 
 @pytest.mark.slow(0.2)
-async def test_a_thief_who_signed_first_is_never_above_89_and_the_owner_recovers(live: Live):
+async def test_a_thief_who_signed_first_is_never_above_89_and_the_owner_recovers(live: Live, browser: Browser):
     """Rival keys (decisions 18.1, 18.2): neither proves; report and network tell who is asked to renew."""
-    owner = Browser(live)
-    key, owner.key = owner.key, None
-    first = await owner.days(5)
-    await owner.visit(stolen(owner, THIEVES), ip=NEAR)
+    key, browser.key = browser.key, None
+    first = await browser.days(5)
+    await browser.visit(stolen(browser, THIEVES), ip=NEAR)
     live.clock.advance(hours=8 * 24)
-    owner.key = key
-    await owner.visit()
-    home, thief = await owner.visit(), await owner.visit(stolen(owner, THIEVES), ip=ELSEWHERE)
+    browser.key = key
+    await browser.visit()
+    home, thief = await browser.visit(), await browser.visit(stolen(browser, THIEVES), ip=ELSEWHERE)
     assert (home["visitor_id"], home["proven"], home["client_token_renew"]) == (first["visitor_id"], False, True)
     assert max(home["visitor_confidence"], thief["visitor_confidence"]) <= 89
     assert (thief["proven"], "client_token_renew" in thief) == (False, False)
-    answer = await owner.visit(renewal(owner))
+    answer = await browser.visit(renewal(browser))
     assert (answer["visitor_id"], answer["proven"]) == (first["visitor_id"], False)
-    renewed(owner)
+    renewed(browser)
     live.clock.advance(hours=24)
-    back = [await owner.days(1) for _ in range(3)]
+    back = [await browser.days(1) for _ in range(3)]
     assert [(one["visitor_id"], one["proven"]) for one in back] == [(first["visitor_id"], True)] * 3
-    owner.token = Browser(live).token
-    late = await owner.visit(stolen(owner, THIEVES), ip=ELSEWHERE)
+    browser.token = Browser(live).token
+    late = await browser.visit(stolen(browser, THIEVES), ip=ELSEWHERE)
     assert (late["visitor_id"] == first["visitor_id"], late["proven"]) == (False, False)
 
 
-async def test_a_copy_with_another_key_at_home_is_at_most_89(live: Live):
+async def test_a_copy_with_another_key_at_home_is_at_most_89(browser: Browser):
     """Decisions 18.1: a visitor whose living token has a key is never at 90 or more without its proof."""
-    browser = Browser(live)
     first = await browser.days(9)
     for ip in (PUBLIC_ADDRESS, NEAR):
         thief = await browser.visit(stolen(browser, THIEVES), ip=ip)

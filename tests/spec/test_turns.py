@@ -78,9 +78,8 @@ async def test_an_exclusive_read_leaves_the_turn_to_other_organizations_between_
 @pytest.mark.parametrize(
     ("path", "nobody"), [("/management/organizations/{}/reviews", "assignee"), ("/audit", "actor")]
 )
-async def test_a_list_that_finds_little_waits_for_the_turn(live: Live, path: str, nobody: str):
+async def test_a_list_that_finds_little_waits_for_the_turn(live: Live, public: str, path: str, nobody: str):
     """Any number of searches for what is not there ran at once, each with half of the loop."""
-    _, public = live.issue(environment="production")
     admin, console = Automation(live), Console(live, role="admin")
     for device in range(3):
         answer = await act(live, public, device=device)

@@ -35,8 +35,6 @@ from tests.store.release import RELEASED, unpack
 from tests.support.live import Live, live_service, report, succeeded
 from tests.support.worlds import EPOCH_MS
 
-pytestmark = pytest.mark.usefixtures("engine")
-
 Counts = dict[tuple[str, str, int], tuple[tuple[int, ...], ...]]
 
 
@@ -45,24 +43,19 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recount, "MAX_EVENTS", 3)
 
 
-@pytest.fixture
-def key(live: Live) -> str:
-    return live.issue(environment="production")[1]
-
-
-async def act(live: Live, key: str, device: int, account: str | None = None, address: str = "81.2.69.160") -> str:
+async def act(live: Live, public: str, device: int, account: str | None = None, address: str = "81.2.69.160") -> str:
     signals = report(device, client_token=f"the browser {device}")
     named = {} if account is None else {"account_id": account}
-    return succeeded(await visit(live, key, signals, headers={"x-forwarded-for": address}, **named))["request_id"]
+    return succeeded(await visit(live, public, signals, headers={"x-forwarded-for": address}, **named))["request_id"]
 
 
-async def populate(live: Live, key: str) -> list[str]:
+async def populate(live: Live, public: str) -> list[str]:
     """Ids of 12 events of three visitors, three accounts and four addresses within two days, and of one from before."""
-    found = [await act(live, key, 1, "gone", "81.2.69.1")]
+    found = [await act(live, public, 1, "gone", "81.2.69.1")]
     live.clock.advance(hours=24 * 31)
     for each in range(12):
         account = None if each % 4 == 3 else f"account {each % 3}"
-        found.append(await act(live, key, 1 + each % 3, account, f"81.2.69.{each % 4 + 160}"))
+        found.append(await act(live, public, 1 + each % 3, account, f"81.2.69.{each % 4 + 160}"))
         live.clock.advance(hours=4)
     return found
 
@@ -146,8 +139,8 @@ def assert_counts_are_those_of_the_events(live: Live, counted: int | None = None
 
 
 @pytest.mark.slow(0.2)
-async def test_counts_are_those_of_a_store_that_counted_each_event_as_it_came(live: Live, key: str):
-    await populate(live, key)
+async def test_counts_are_those_of_a_store_that_counted_each_event_as_it_came(live: Live, public: str):
+    await populate(live, public)
     with live.found.store.read() as snapshot:
         subjects = by_events(snapshot, live)
         fresh = by_rows(snapshot, live, subjects)
@@ -170,10 +163,10 @@ async def test_counts_are_those_of_a_store_that_counted_each_event_as_it_came(li
 
 
 @pytest.mark.slow(0.2)
-async def test_a_recount_goes_on_where_it_was_interrupted_and_new_events_count_once(live: Live, key: str):
-    await populate(live, key)
+async def test_a_recount_goes_on_where_it_was_interrupted_and_new_events_count_once(live: Live, public: str):
+    await populate(live, public)
     upgraded(live)
-    await act(live, key, 1, "account 1")
+    await act(live, public, 1, "account 1")
     first = step(live)
     assert (first.events, first.is_complete) == (3, False)
 
@@ -183,10 +176,10 @@ async def test_a_recount_goes_on_where_it_was_interrupted_and_new_events_count_o
 
     with pytest.raises(OSError, match="killed"):
         write(live, interrupted)
-    await act(live, key, 2, "account 9", "81.2.69.200")
+    await act(live, public, 2, "account 9", "81.2.69.200")
     live.clock.advance(hours=1)
     assert step(live).events == 6
-    await act(live, key, 3)
+    await act(live, public, 3)
     with live.found.store.read() as snapshot:
         assert list(violations(snapshot)) == [], "also half way"
     progress = await finish(live)
@@ -195,8 +188,8 @@ async def test_a_recount_goes_on_where_it_was_interrupted_and_new_events_count_o
 
 
 @pytest.mark.slow(0.2)
-async def test_an_event_that_gets_an_account_meanwhile_is_counted_with_it(live: Live, key: str):
-    ids = await populate(live, key)
+async def test_an_event_that_gets_an_account_meanwhile_is_counted_with_it(live: Live, public: str):
+    ids = await populate(live, public)
     secret = live.issue("secret", "production")[1]
     upgraded(live)
     step(live)
@@ -215,8 +208,8 @@ async def change(live: Live, secret: str, request_id: str, **fields: Any) -> Non
 @pytest.mark.parametrize("steps", [0, 2, 9])
 @pytest.mark.parametrize("what", ["visitors", "accounts"])
 @pytest.mark.slow(0.2)
-async def test_what_is_erased_while_counts_are_rebuilt_is_in_none(live: Live, key: str, steps: int, what: str):
-    await populate(live, key)
+async def test_what_is_erased_while_counts_are_rebuilt_is_in_none(live: Live, public: str, steps: int, what: str):
+    await populate(live, public)
     upgraded(live)
     for _ in range(steps):
         step(live)
@@ -231,8 +224,8 @@ async def test_what_is_erased_while_counts_are_rebuilt_is_in_none(live: Live, ke
 
 
 @pytest.mark.slow(0.2)
-async def test_answers_say_since_when_events_are_counted_until_all_are(live: Live, key: str):
-    ids = await populate(live, key)
+async def test_answers_say_since_when_events_are_counted_until_all_are(live: Live, public: str):
+    ids = await populate(live, public)
     secret = live.issue("secret", "production")[1]
 
     async def since() -> set[str | None]:
@@ -259,8 +252,8 @@ async def read(live: Live, secret: str, path: str) -> dict[str, Any]:
 
 
 @pytest.mark.slow(0.2)
-async def test_an_event_that_cannot_be_read_is_left_out(live: Live, key: str):
-    ids = await populate(live, key)
+async def test_an_event_that_cannot_be_read_is_left_out(live: Live, public: str):
+    ids = await populate(live, public)
     upgraded(live)
     with corrupt(live, EVENTS, ids[5]):
         assert (await finish(live)).events == 11
@@ -268,9 +261,9 @@ async def test_an_event_that_cannot_be_read_is_left_out(live: Live, key: str):
     assert_counts_are_those_of_the_events(live)
 
 
-async def test_while_the_clock_is_not_trusted_nothing_is_counted(live: Live, key: str):
+async def test_while_the_clock_is_not_trusted_nothing_is_counted(live: Live, public: str):
     """What is of the last 30 days is not known then, and what is left out is left out for good."""
-    await populate(live, key)
+    await populate(live, public)
     upgraded(live)
     watch = ClockWatch(live.world.wall_ms(), live.world.elapsed_s())
     live.clock.jump(days=365)
@@ -288,16 +281,16 @@ def pending_of(live: Live) -> recount.Pending:
 
 
 @pytest.mark.slow(0.2)
-async def test_a_store_without_old_events_has_nothing_to_count(live: Live, key: str):
-    await populate(live, key)
+async def test_a_store_without_old_events_has_nothing_to_count(live: Live, public: str):
+    await populate(live, public)
     with live.found.store.read() as snapshot:
         assert list(snapshot.scan(RECOUNTS)) == []
     assert step(live) is None
 
 
 @pytest.mark.only_on("lmdb", "0.2.0 had no other engine")
-async def test_a_store_of_0_2_0_counts_its_visitors_after_the_upgrade(tmp_path: Path):
-    directory, known = unpack(RELEASED / "0.2.0.tar.xz", tmp_path)
+async def test_a_store_of_0_2_0_counts_its_visitors_after_the_upgrade(directory: Path):
+    directory, known = unpack(RELEASED / "0.2.0.tar.xz", directory)
     world = World.real()
     upgrade(directory, world.run_sync, map_bytes=64 << 20, program=svc.__version__, now_ms=world.now_ms)
     async with live_service(directory, now_ms=EPOCH_MS + 60_000) as live:

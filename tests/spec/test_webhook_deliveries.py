@@ -25,8 +25,6 @@ from tests.support.live import PUBLIC_ADDRESS, live_service
 from tests.support.receivers import DOWN, OK, Post, Request, read_request, receiver, response
 from tests.support.serving_postgresql import at_rest
 
-pytestmark = pytest.mark.usefixtures("engine")
-
 OTHER_URL = f"https://{PUBLIC_ADDRESS}/other"
 DELIVERIES = "/webhook-deliveries"
 STARTED = "2026-01-01T00:00:00.000Z"
@@ -450,9 +448,9 @@ async def test_attempts_are_listed_for_30_days(hooks: Subscriber):
     assert await page(hooks, f"?cursor={cursor}") == ([], None)
 
 
-@pytest.mark.parametrize(
-    ("query", "field", "issue"),
-    [
+async def test_an_invalid_query_parameter_is_named(hooks: Subscriber):
+    """Decisions 1.6 and 8.6."""
+    for query, field, issue in (
         ("?limit=0", "limit", "out_of_range"),
         ("?limit=201", "limit", "out_of_range"),
         ("?limit=many", "limit", "wrong_type"),
@@ -465,11 +463,8 @@ async def test_attempts_are_listed_for_30_days(hooks: Subscriber):
         ("?cursor=%C3%BC", "cursor", "invalid_cursor"),
         ("?cursor=" + "A" * 32, "cursor", "invalid_cursor"),
         ("?cursor=019b76da-a800-7000-8000-000000000000", "cursor", "invalid_cursor"),
-    ],
-)
-async def test_an_invalid_query_parameter_is_named(hooks: Subscriber, query: str, field: str, issue: str):
-    """Decisions 1.6 and 8.6."""
-    assert_invalid(await hooks("GET", DELIVERIES + query), field, issue, "query")
+    ):
+        assert_invalid(await hooks("GET", DELIVERIES + query), field, issue, "query")
 
 
 @pytest.mark.slow
@@ -576,16 +571,16 @@ class Heard:
             return await self._kept.receive()
 
 
-async def test_a_registered_receiver_gets_deliveries_over_tls(tmp_path: Path):
+async def test_a_registered_receiver_gets_deliveries_over_tls(directory: Path):
     """Interface 6, rules 1 and 2, through the real transport: the operator's own network and authority are opened."""
     authority, heard = trustme.CA(), Heard()
-    ca_file, tls = tmp_path / "ca.pem", ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    ca_file, tls = directory / "ca.pem", ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.cert_pem.write_to_path(ca_file)
     authority.issue_cert("hooks.example").configure_cert(tls)
     settings: dict[str, Any] = {"webhook_allow_networks": ("127.0.0.0/8",), "webhook_ca_file": str(ca_file)}
     async with (
         receiver(heard, tls) as port,
-        live_service(tmp_path / "data", resolver=heard.look_up, **settings) as live,
+        live_service(directory / "data", resolver=heard.look_up, **settings) as live,
     ):
         automation = Automation(live)
         body = {"url": f"https://hooks.example:{port}/in?a=1", "environment": "live", "events": [], "description": ""}

@@ -21,8 +21,6 @@ from svc.identify.scoring.signals import signal_names
 from tests.spec.responses import forward
 from tests.support.live import PUBLIC_ADDRESS, Live, live_service, mistyped, opened, report, succeeded
 
-pytestmark = pytest.mark.usefixtures("engine")
-
 SUSPICIOUS = {**report(), "webdriver": True}
 
 
@@ -49,6 +47,16 @@ class Receiver:
         return sorted((said for _, said in self.said), key=lambda said: said["type"])
 
 
+@pytest.fixture
+def receiver() -> Receiver:
+    return Receiver()
+
+
+@pytest.fixture
+def served(receiver: Receiver) -> dict[str, Any]:
+    return {"transport": receiver}
+
+
 IDENTIFICATIONS = ("identification.completed", "visitor.suspect", "identification.refused")
 
 
@@ -68,55 +76,50 @@ def suspect_everything(live: Live) -> None:
     live.found.store.write_now([lambda txn: save_weights(txn, number, None, "web", change, live.clock.now_ms)])
 
 
-async def test_a_suspicious_identification_sends_two_events_with_the_fields_of_the_event(tmp_path: Path):
-    receiver = Receiver()
-    async with live_service(tmp_path, transport=receiver) as live:
-        subscribe(live, "live")
-        suspect_everything(live)
-        _, secret = live.issue(environment="production")
-        answer = (await live.identify(secret, SUSPICIOUS, tag="order 7")).json()
-        completed, suspect = await receiver.events(2)
-        assert [completed["type"], suspect["type"]] == ["identification.completed", "visitor.suspect"]
-        assert completed["id"] != suspect["id"]
-        assert completed["organization_id"] == live.organization.id
-        assert (completed["environment"], completed["version"]) == ("live", 1)
-        data = completed["data"]
-        shared = ("request_id", "visitor_id", "visitor_is_new", "identifiable", "visitor_confidence", "suspect_score")
-        assert {name: data[name] for name in shared} == {name: answer[name] for name in shared}
-        assert data["signals"] == answer["triggers"]
-        assert (data["tag"], data["environment"], data["has_document"]) == ("order 7", "production", True)
-        assert completed["created_at"] == data["occurred_at"]
-        assert suspect["data"] == {**data, "suspect_threshold": 1}
+async def test_a_suspicious_identification_sends_two_events_with_the_fields_of_the_event(
+    live: Live, public: str, receiver: Receiver
+):
+    subscribe(live, "live")
+    suspect_everything(live)
+    answer = (await live.identify(public, SUSPICIOUS, tag="order 7")).json()
+    completed, suspect = await receiver.events(2)
+    assert [completed["type"], suspect["type"]] == ["identification.completed", "visitor.suspect"]
+    assert completed["id"] != suspect["id"]
+    assert completed["organization_id"] == live.organization.id
+    assert (completed["environment"], completed["version"]) == ("live", 1)
+    data = completed["data"]
+    shared = ("request_id", "visitor_id", "visitor_is_new", "identifiable", "visitor_confidence", "suspect_score")
+    assert {name: data[name] for name in shared} == {name: answer[name] for name in shared}
+    assert data["signals"] == answer["triggers"]
+    assert (data["tag"], data["environment"], data["has_document"]) == ("order 7", "production", True)
+    assert completed["created_at"] == data["occurred_at"]
+    assert suspect["data"] == {**data, "suspect_threshold": 1}
 
 
-async def test_an_identification_is_suspect_from_the_threshold_on(tmp_path: Path):
-    receiver = Receiver()
+async def test_an_identification_is_suspect_from_the_threshold_on(live: Live, receiver: Receiver):
     weights = dict.fromkeys(signal_names("web"), 0) | {"automation": 50}
-    async with live_service(tmp_path, transport=receiver) as live:
-        subscribe(live, "live")
-        number, now_ms = live.organization.number, live.clock.now_ms
-        public, secret = (live.issue(kind, "production")[1] for kind in ("public", "secret"))
-        for threshold in (51, 50, 49):
-            change = WeightsChange(threshold=threshold, weights=weights)
-            live.found.store.write_now([lambda txn, of=change: save_weights(txn, number, None, "web", of, now_ms)])
-            assert (await live.identify(public, SUSPICIOUS)).json()["suspect_score"] == 50
-        unscored = await forward(live, secret, {"x-svc-visitor-ip": PUBLIC_ADDRESS}, signals={"q": 1})
-        assert "suspect_score" not in succeeded(unscored)
-        said = await receiver.events(6)
-        assert [each["data"]["suspect_threshold"] for each in said if each["type"] == "visitor.suspect"] == [50, 49]
+    subscribe(live, "live")
+    number, now_ms = live.organization.number, live.clock.now_ms
+    public, secret = (live.issue(kind, "production")[1] for kind in ("public", "secret"))
+    for threshold in (51, 50, 49):
+        change = WeightsChange(threshold=threshold, weights=weights)
+        live.found.store.write_now([lambda txn, of=change: save_weights(txn, number, None, "web", of, now_ms)])
+        assert (await live.identify(public, SUSPICIOUS)).json()["suspect_score"] == 50
+    unscored = await forward(live, secret, {"x-svc-visitor-ip": PUBLIC_ADDRESS}, signals={"q": 1})
+    assert "suspect_score" not in succeeded(unscored)
+    said = await receiver.events(6)
+    assert [each["data"]["suspect_threshold"] for each in said if each["type"] == "visitor.suspect"] == [50, 49]
 
 
-async def test_an_unsuspicious_identification_sends_one_event_and_a_duplicate_none(tmp_path: Path):
-    receiver = Receiver()
-    async with live_service(tmp_path, transport=receiver) as live:
-        subscribe(live, "live")
-        _, secret = live.issue(environment="production")
-        for _ in range(3):
-            await live.identify(secret, headers={"idempotency-key": "once"})
-        await live.identify(secret)
-        events = await receiver.events(2)
-        assert [said["type"] for said in events] == ["identification.completed"] * 2
-        requests = {said["data"]["request_id"] for said in events}
+async def test_an_unsuspicious_identification_sends_one_event_and_a_duplicate_none(live: Live, receiver: Receiver):
+    subscribe(live, "live")
+    _, secret = live.issue(environment="production")
+    for _ in range(3):
+        await live.identify(secret, headers={"idempotency-key": "once"})
+    await live.identify(secret)
+    events = await receiver.events(2)
+    assert [said["type"] for said in events] == ["identification.completed"] * 2
+    requests = {said["data"]["request_id"] for said in events}
     assert len(receiver.said) == 2
     assert len(requests) == 2
 
@@ -130,35 +133,32 @@ async def refused_twice_over(live: Live, receiver: Receiver, key: str, **sent: A
     return events[-1]
 
 
-async def test_refusals_of_a_recognized_key_are_notified_and_others_are_not(tmp_path: Path):
-    receiver = Receiver()
-    async with live_service(tmp_path, transport=receiver) as live:
-        subscribe(live, "live")
-        key, secret = live.issue(environment="production")
-        await live.identify(mistyped(secret))
-        said = await refused_twice_over(live, receiver, secret, origin="https://evil.example")
-        data = said["data"]
-        assert said["type"] == "identification.refused"
-        assert (data["code"], data["status"], data["key_id"], data["count"]) == ("unauthorized", 401, key.id, 1)
-        assert (data["origin"], data["environment"]) == ("https://evil.example", "production")
-        assert (data["ip_address"], data["reason"]) == (
-            "127.0.0.1",
-            "the origin is not in the key's list: 'https://evil.example'",
-        )
+async def test_refusals_of_a_recognized_key_are_notified_and_others_are_not(live: Live, receiver: Receiver):
+    subscribe(live, "live")
+    key, secret = live.issue(environment="production")
+    await live.identify(mistyped(secret))
+    said = await refused_twice_over(live, receiver, secret, origin="https://evil.example")
+    data = said["data"]
+    assert said["type"] == "identification.refused"
+    assert (data["code"], data["status"], data["key_id"], data["count"]) == ("unauthorized", 401, key.id, 1)
+    assert (data["origin"], data["environment"]) == ("https://evil.example", "production")
+    assert (data["ip_address"], data["reason"]) == (
+        "127.0.0.1",
+        "the origin is not in the key's list: 'https://evil.example'",
+    )
     assert len(receiver.said) == 1
 
 
-async def test_refusals_of_the_last_second_are_kept_when_the_service_ends(tmp_path: Path):
+async def test_refusals_of_the_last_second_are_kept_when_the_service_ends(directory: Path, receiver: Receiver):
     """The sum of `count` is how many there were (decisions 8.9), over restarts, too."""
-    receiver = Receiver()
-    async with live_service(tmp_path, transport=receiver) as live:
+    async with live_service(directory, transport=receiver) as live:
         subscribe(live, "live")
         _, secret = live.issue(environment="production")
         await live.identify(secret, origin="https://evil.example")
         (first,) = await receiver.events(1)
         for _ in range(3):
             await live.identify(secret, origin="https://evil.example")
-    with closing(opened(tmp_path).store) as store, store.read() as snapshot:
+    with closing(opened(directory).store) as store, store.read() as snapshot:
         ((_, kept),) = snapshot.scan(REFUSALS)
     assert (first["data"]["count"], kept.count) == (1, 3)
 
@@ -174,13 +174,11 @@ async def test_refusals_of_the_last_second_are_kept_when_the_service_ends(tmp_pa
     ],
 )
 @pytest.mark.every_case
-async def test_each_kind_of_refusal_is_notified(tmp_path: Path, sent: dict[str, Any], code: str):
-    receiver = Receiver()
-    async with live_service(tmp_path, transport=receiver) as live:
-        subscribe(live, "live")
-        _, secret = live.issue(environment="production")
-        live.set_billing_status("blocked")
-        said = await refused_twice_over(live, receiver, secret, **sent)
-        assert said["data"]["code"] == code
-        assert said["data"]["ip_address"] == "127.0.0.1"
-        assert said["data"].get("reason", "").endswith("'null'" if code == "unauthorized" else "")
+async def test_each_kind_of_refusal_is_notified(live: Live, receiver: Receiver, sent: dict[str, Any], code: str):
+    subscribe(live, "live")
+    _, secret = live.issue(environment="production")
+    live.set_billing_status("blocked")
+    said = await refused_twice_over(live, receiver, secret, **sent)
+    assert said["data"]["code"] == code
+    assert said["data"]["ip_address"] == "127.0.0.1"
+    assert said["data"].get("reason", "").endswith("'null'" if code == "unauthorized" else "")

@@ -130,16 +130,15 @@ def test_an_impossible_recovery_is_rejected_with_one_line_and_changes_nothing(ru
     found.store.close()
 
 
-@pytest.mark.usefixtures("engine")
 @pytest.mark.slow
 async def test_a_running_service_sends_deliveries_recovered_by_the_command_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    directory: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """Decisions 8.1, 10: without a restart, with the same id and bytes. Nobody wakes: the outbox looks by itself."""
     monkeypatch.setattr(outbox, "POLL_INTERVAL_S", 0.1)
     receivers = Receivers()
     receivers.scripts[URL] = always(GONE, 0)
-    async with live_service(tmp_path, transport=receivers, now_ms=World.real().now_ms()) as live:
+    async with live_service(directory, transport=receivers, now_ms=World.real().now_ms()) as live:
         beside = ("webhook", "recover", ENDPOINT, "--since", LONG_AGO, *live.options, "--json")
         live.found.store.write_now([partial(create_endpoint, number=1, new=NEW, secrets_key=b"", now_ms=0)])
         _, secret = live.issue(environment="production")

@@ -120,6 +120,11 @@ class Live:
             rows = list(snapshot.scan(EVENTS, self.organization.number))
         return [(str(UUID(bytes=raw_id)), event) for (_, raw_id), event in rows]
 
+    def count(self, table: Table[Any]) -> int:
+        """Rows of a table."""
+        with self.found.store.read() as snapshot:
+            return snapshot.count(table)
+
     def contents(self) -> dict[str, list[Any]]:
         """Every row that a request could change, for "and nothing changed"."""
         with reading(self.found.store) as snapshot:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -34,11 +34,13 @@ from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.values.refusals import Refusal
 from svc.world import twenty_characters
-from tests.support.receivers import Receivers
+from tests.support.receivers import Receivers, Script
 from tests.support.worlds import EPOCH_MS, sim_world
 
 T = TypeVar("T")
 
+URL = "https://receiver.example/"
+"""Where the endpoint of `OutboxWorld.subscribed` is."""
 EVENT = "usage.daily_settled"
 """What the tests send where the type does not matter."""
 
@@ -58,6 +60,15 @@ class OutboxWorld:
     def new_outbox(self) -> Outbox:
         """As after a restart: nothing but the store is known."""
         return Outbox(self.store, self.world, self.receivers, self.secrets_key)
+
+    @asynccontextmanager
+    async def running(self, outbox: Outbox | None = None) -> AsyncGenerator[Outbox]:
+        """The outbox at work until the block ends; then cut off as a crash would."""
+        outbox = outbox or self.outbox
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(outbox.run)
+            yield outbox
+            nursery.cancel_scope.cancel()
 
     @property
     def now_ms(self) -> int:
@@ -81,10 +92,17 @@ class OutboxWorld:
         make = partial(create_organization, organization_id=organization_id, name="x", now_ms=0, rate_limit_per_s=0)
         return self.do(make).number
 
-    def endpoint(self, number: int, url: str, *, environment: WebhookEnvironment = "live", **fields: Any) -> Registered:
-        """A new endpoint that subscribes to everything."""
-        issued = self.issue(number, url, environment=environment, **fields)
+    def subscribed(self, script: Script | None = None, **fields: Any) -> tuple[int, Registered]:
+        """A new organization, with an endpoint at `URL`; as `endpoint`."""
+        number = self.organization()
+        return number, self.endpoint(number, URL, script, **fields)
+
+    def endpoint(self, number: int, url: str, script: Script | None = None, **fields: Any) -> Registered:
+        """A new endpoint that subscribes to everything; `script` says what it responds."""
+        issued = self.issue(number, url, **fields)
         assert isinstance(issued, Issued)
+        if script is not None:
+            self.receivers.scripts[url] = script
         return issued.registered
 
     def issue(self, number: int, url: str, **fields: Any) -> Issued | Refusal:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
+import pytest
 import trio
 
+from svc.kernel.store.store import Store
 from svc.world import World
 
 T = TypeVar("T")
@@ -87,6 +90,21 @@ class Everywhere:
 
     def publishes(self, _: str, /) -> bool:
         return True
+
+
+@contextmanager
+def failing(store: Store, error: Exception, *methods: str) -> Generator[list[float]]:
+    """These methods of the store raise `error` in the block. When they did, in seconds."""
+    raised_at_s: list[float] = []
+
+    async def fail(*_: Any, **__: Any) -> Any:
+        raised_at_s.append(trio.current_time())
+        raise error
+
+    with pytest.MonkeyPatch.context() as patch:
+        for method in methods:
+            patch.setattr(store, method, fail)
+        yield raised_at_s
 
 
 class HeldThreads:

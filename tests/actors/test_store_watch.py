@@ -1,4 +1,4 @@
-"""When a write is rehearsed after one that failed (decisions 17.4): the watch over a real store on a slow disk."""
+"""When a write is rehearsed after one that failed (decisions 17.4), and how late the event loop is."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import pytest
 import trio
+from trio.testing import MockClock
 
 from svc.kernel.store.engine import EngineError
 from svc.kernel.store.local import LocalStore
@@ -15,7 +16,7 @@ from svc.kernel.store.opening import open_store
 from svc.kernel.store.store import Write
 from svc.kernel.tenants.tables import BALANCES
 from svc.kernel.work.clock import ServiceClock
-from svc.kernel.work.store_watch import StoreWatch
+from svc.kernel.work.store_watch import LAG_INTERVAL_S, EventLoopLag, StoreWatch
 from svc.workers.pulse import PulseBoard
 from tests.support.backup import put
 from tests.support.worlds import EPOCH_MS, inline
@@ -60,3 +61,18 @@ async def test_a_busy_disk_does_not_put_off_a_rehearsal(tmp_path: Path, autojump
         assert watch.state() == "ok"
         nursery.cancel_scope.cancel()
     opened.close()
+
+
+async def test_a_stall_is_counted_by_how_long_it_blocked_the_event_loop(mock_clock: MockClock):
+    watch = EventLoopLag()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(watch.run)
+        for late_s in (0, 0, 0.4):
+            await trio.testing.wait_all_tasks_blocked()
+            mock_clock.jump(LAG_INTERVAL_S + late_s)
+        await trio.testing.wait_all_tasks_blocked()
+        nursery.cancel_scope.cancel()
+    found = watch.statistics()
+    assert sum(found.counts) == 3
+    assert found.counts[found.bounds.index(0.5)] == 1
+    assert found.total == pytest.approx(0.4)

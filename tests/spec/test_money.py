@@ -22,7 +22,7 @@ from svc.features.organizations import jobs as organizations
 from svc.features.organizations.command import create_organization
 from svc.kernel.config import Config
 from svc.kernel.tenants import queries as lookups
-from svc.kernel.tenants.jobs import close
+from svc.kernel.tenants.jobs import close_day
 from svc.kernel.tenants.organization import Organization
 from svc.kernel.values.ids import DAY_MS
 from svc.kernel.work.store_watch import CorruptRows
@@ -248,7 +248,7 @@ async def test_a_day_that_a_clock_far_ahead_has_begun_does_not_count_as_one_day_
     """Versions before 0.3.0 left such days: the bill goes on there, and the counters say what the last days had."""
     prepaid = live.new_organization(credit_usd=0.03)
     key = live.issue(environment="production", organization=prepaid.number)[1]
-    ahead = partial(close, number=prepaid.number, day=live.clock.now_ms // DAY_MS + 400)
+    ahead = partial(close_day, number=prepaid.number, day=live.clock.now_ms // DAY_MS + 400)
     live.found.store.write_now([ahead])
     for _ in range(3):
         await visit(live, key)

@@ -19,7 +19,6 @@ from svc.features.webhooks.content.payloads import DailySettled
 from svc.features.webhooks.jobs.deliveries import enqueue
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.steps import STEP_LOOKS
-from svc.kernel.tenants import jobs as holdings
 from svc.kernel.tenants.billing import (
     OVERDUE_MS,
     SETTLED_AFTER_MS,
@@ -100,18 +99,6 @@ def due_day(snapshot: Snapshot, number: int, now_ms: int) -> DueDay | None:
     if due is None or now_ms < (due + 1) * DAY_MS + SETTLED_AFTER_MS:
         return None
     return DueDay(due, from_day, balance)
-
-
-def close_day(transaction: Transaction, number: int, day: int) -> None:
-    """Close a UTC day (counted since 1970): from now on no line of the ledger counts for it or an earlier day, however
-    late it comes (decisions 17.2).
-    """
-    holdings.close(transaction, number, day)
-
-
-def is_open(snapshot: Snapshot, number: int, day: int) -> bool:
-    """Return whether lines of the ledger may still count for this UTC day."""
-    return holdings.holding(snapshot, number).day <= day
 
 
 def read_usage(snapshot: Snapshot, number: int, due: DueDay, resume: LinePosition | None = None) -> SettlementStep:

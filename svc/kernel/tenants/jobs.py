@@ -50,9 +50,9 @@ def add(transaction: Transaction, number: int, at_ms: int, change: Callable[[Hol
     transaction.update(HOLDINGS, (number,), lambda held: change((held or Holding()).on(at_ms)))
 
 
-def close(transaction: Transaction, number: int, day: int) -> None:
-    """Close a UTC day, counted since 1970: what is billed from now on counts for a later one. Nothing is recorded as
-    read.
+def close_day(transaction: Transaction, number: int, day: int) -> None:
+    """Close a UTC day, counted since 1970: what is billed from now on counts for a later one, however late it comes
+    (decisions 17.2). Nothing is recorded as read.
     """
     transaction.update(HOLDINGS, (number,), lambda held: (held or Holding()).closed(day))
 

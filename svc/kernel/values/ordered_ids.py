@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import re
 from hashlib import blake2b
-from typing import Final, Literal
+from typing import Final
 
 from svc.kernel.values.encodings import LETTERS_AND_DIGITS, base62
 
-OrderedPrefix = Literal["rev", "note", "prop", "view"]
 _TIME_DIGITS: Final = 8
 _REST: Final = 12
 _RAW = re.compile(r"[0-9A-Za-z]{20}", re.ASCII)
 
 
-def ordered_id(prefix: OrderedPrefix, at_ms: int, entropy: bytes) -> str:
+def ordered_id(prefix: str, at_ms: int, entropy: bytes) -> str:
     """Return a prefix and 20 letters and digits, of which 8 are the time: ids of one prefix sort by it."""
     rest = base62(int.from_bytes(blake2b(entropy, digest_size=16).digest()), _REST)
     return f"{prefix}_{base62(at_ms, _TIME_DIGITS)}{rest}"
 
 
-def raw_ordered_id(prefix: OrderedPrefix, text: str) -> bytes | None:
+def raw_ordered_id(prefix: str, text: str) -> bytes | None:
     """Return the 20 bytes of such an id with this prefix, as they stand in keys; `None` for any other text."""
     before, _, rest = text.partition("_")
     return rest.encode() if before == prefix and _RAW.fullmatch(rest) else None

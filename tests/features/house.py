@@ -151,6 +151,14 @@ def ask(route: Route, names: Names, under: str | None = None, **query: str) -> A
     return Asked(route.method, path, params, body)
 
 
+def made() -> dict[str, Route]:
+    """What a path names -> the route by which a `POST` to the path before makes it."""
+    makes = {route.path: route for route in ROUTES if route.method == "POST" and route.status == 201}
+    ends = ((route, *route.path.rpartition("/{")[::2]) for route in ROUTES)
+    named = ((route.operation_id, end.partition("}")[0], before) for route, before, end in ends if before in makes)
+    return {NAMED.get((operation, variable), variable): makes[before] for operation, variable, before in named}
+
+
 class House:
     """A filled organization of a running service, and its people."""
 
@@ -221,19 +229,20 @@ class House:
 
     async def make_the_rest(self) -> None:
         """Make whatever else a path names, of both visitors, where a route makes one and responds with its id."""
-        makes = {route.path: route for route in ROUTES if route.method == "POST" and route.status == 201}
-        for route in ROUTES:
-            before, _, last = route.path.rpartition("/{")
-            variable = last.partition("}")[0]
-            if before not in makes or variable in self.names or (route.operation_id, variable) in NAMED:
-                continue
-            for device in (1, 2):
+        for name, make in made().items():
+            for device in (1, 2) if name not in self.names else ():
                 of_device = Names(self.names, account_id=self.names[f"account_{device}"])
                 of_device["visitor_id"] = self.names[f"visitor_id_{device}"]
-                body = ask(makes[before], of_device).body
+                body = ask(make, of_device).body
                 if "name" in body:
                     body["name"] = f"{self.mark}_{device}"
-                self.names[variable] = (await self.do(makes[before].operation_id, body))["id"]
+                self.names[name] = (await self.do(make.operation_id, body))["id"]
+
+    async def make_of_subjects(self) -> None:
+        """Make again what is made of the visitor or the account of a path: those that the names stand for now."""
+        for name, make in made().items():
+            if "{visitor_id}" in make.path or "{account_id}" in make.path:
+                self.names[name] = (await self.do(make.operation_id))["id"]
 
     async def come_in(self) -> None:
         """Let a member with all rights sign in, and ask another one."""

@@ -136,7 +136,7 @@ class StoreWatch:
         """
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._probe)
-            nursery.start_soon(self._rehearse)
+            nursery.start_soon(self._try_write)
             nursery.start_soon(self._note_commits)
             while True:
                 self._pulse.beat(self._index, self._store.elapsed_s(), self._store.commit_since_s)
@@ -196,14 +196,14 @@ class StoreWatch:
                     self._store.outage.stopped("probe", error)
             commits = self._store.commits
 
-    async def _rehearse(self) -> None:
+    async def _try_write(self) -> None:
         """Write each second after a write that failed, so that it is known when writes are stored again."""
         store = self._store
         while True:
             await trio.sleep(INTERVAL_S)
-            if store.needs_rehearsal and store.lost() is None:
+            if store.needs_trial_write and store.lost() is None:
                 with suppress(UnavailableError, StoreFullError):  # the health of the store has noted it
-                    await store.rehearse()
+                    await store.try_write()
 
     async def _note_commits(self) -> None:
         """Record commits beside the store, so that the next start and `svc check` detect an older file in its place."""

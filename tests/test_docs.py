@@ -96,6 +96,15 @@ def test_the_picture_of_imports_is_up_to_date():
     assert drawn in blocks("internals/README.md", "mermaid")
 
 
+@pytest.mark.parametrize("package", ["kernel", "identify", "http", "cli"])
+def test_the_list_of_folders_is_up_to_date(package: str):
+    page = (DOCS / "internals" / "README.md").read_text()
+    (part,) = re.findall(rf"^    svc/{package}/ .*\n(?: {{8}}.*\n)*", page, re.MULTILINE)
+    folders = {path.parent.name for path in (ROOT / "svc" / package).glob("*/[!_]*.py")}
+    assert folders - {*re.findall(r"(\w+)/", part)} == set()
+    assert {*" ".join(re.findall(r"^ {8}((?:\w+/ ?)+)", part, re.MULTILINE)).replace("/", "").split()} <= folders
+
+
 def test_the_example_settings_file_is_valid_and_has_every_setting(tmp_path: Path):
     text = (ROOT / PLACES["settings"]).read_text()
     assert tomllib.loads(text) == {}, "a setting is not commented out"

@@ -1,7 +1,6 @@
 """Which package of `svc` imports which, as a picture for docs/internals/README.md.
 
-    python -m tools.import_graph                        # of this checkout
-    python -m tools.import_graph --revision 58b2a75d    # of an earlier commit
+    python -m tools.import_graph
 
 What may live here: the packages below `svc`, the arrows between them, and Mermaid's form of both. An arrow that other
 arrows lead along as well is left out, as long as there is no cycle: a package may import whatever its arrows lead to.
@@ -10,9 +9,6 @@ arrows lead along as well is left out, as long as there is no cycle: a package m
 from __future__ import annotations
 
 import ast
-import io
-import subprocess
-import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -54,16 +50,6 @@ def of_checkout() -> Iterator[tuple[str, str]]:
         yield path.relative_to(ROOT).as_posix(), path.read_text()
 
 
-def of_revision(revision: str) -> Iterator[tuple[str, str]]:
-    """Yield path and text of the modules of a commit. Raises `CalledProcessError` if git does not have it."""
-    command = ["git", "archive", revision, "svc"]
-    packed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout  # noqa: S603  a commit of ours
-    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-        for member in archive:
-            if member.name.endswith(".py") and (file := archive.extractfile(member)):
-                yield member.name, file.read().decode()
-
-
 def _package(names: list[str]) -> str:
     """Return the package or module directly below `svc` that a dotted name is in; `""` for `svc` itself."""
     return names[1] if len(names) > 1 and not names[1].startswith("__") else ""
@@ -86,10 +72,9 @@ def _reached(found: Arrows, start: str) -> set[str]:
 
 
 @click.command()
-@click.option("--revision", metavar="COMMIT", help="Of this commit instead of the checkout.")
-def main(revision: str | None) -> None:
+def main() -> None:
     """Print the picture, and the numbers of packages and arrows to standard error."""
-    found = arrows(of_revision(revision) if revision else of_checkout())
+    found = arrows(of_checkout())
     click.echo(picture(found), nl=False)
     click.echo(f"{len(found)} packages, {sum(map(len, found.values()))} arrows", err=True)
 

@@ -1,4 +1,4 @@
-"""When a write is rehearsed after one that failed (decisions 17.4), and how late the event loop is."""
+"""When a write is tried after one that failed (decisions 17.4), and how late the event loop is."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class SlowDisk:
         return function()
 
 
-async def test_a_busy_disk_does_not_put_off_a_rehearsal(tmp_path: Path, autojump_clock: Any):
+async def test_a_busy_disk_does_not_put_off_a_trial_write(tmp_path: Path, autojump_clock: Any):
     """Changes follow each other without a pause, and prove nothing: others use other tables."""
     disk = SlowDisk()
     opened = open_store(tmp_path, inline, durable=False, map_bytes=16 << 20)
@@ -57,7 +57,7 @@ async def test_a_busy_disk_does_not_put_off_a_rehearsal(tmp_path: Path, autojump
             nursery.start_soon(change)
         nursery.start_soon(watch.run)
         await trio.sleep(6)
-        assert not store.needs_rehearsal
+        assert not store.needs_trial_write
         assert watch.state() == "ok"
         nursery.cancel_scope.cancel()
     opened.close()

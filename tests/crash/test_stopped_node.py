@@ -96,7 +96,7 @@ async def test_writes_of_a_node_that_was_stopped_within_a_group_are_rejected_whe
             os.kill(stopped.pid, signal.SIGCONT)
         assert refused[0].status_code == 503, "it has stood still for longer than it tries"
         again = refused[0]
-        for _ in range(50):  # the write that stood still failed: the node rehearses one each second (17.4)
+        for _ in range(50):  # the write that stood still failed: the node tries one each second (17.4)
             again = await identify(stopped, api_key, "within")
             if again.status_code != 503:
                 break

@@ -218,8 +218,7 @@ async def make(directory: Path) -> dict[str, Any]:
         house = House(live, live.organization, MARK)
         await house.fill()
         Filling(live, house).fill()
-        for whose in ("Visitor", "Account"):
-            house.names[f"{whose.lower()}_note"] = (await house.do(f"create{whose}Note"))["id"]
+        await house.make_of_subjects()
         await house.index()
         return {"names": dict(house.names), "organization": live.organization.id, "now_ms": live.clock.now_ms}
 

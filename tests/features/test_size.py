@@ -21,13 +21,16 @@ from svc.features.routes import API
 from svc.http.route import Route
 from svc.kernel.work.slices import MAX_AT_ONCE
 from tests.features.counting import Counting
-from tests.features.house import OFF, House, Names, ask, in_order
+from tests.features.house import OFF, House, Names, ask, in_order, made
 from tests.features.large import large, size
 from tests.features.rows import rows
 from tests.features.test_isolation import OF_QUERY
+from tests.spec.subscriber import Names as Hosts
 from tests.support import live as live_services
 from tests.support.effort import effort
 from tests.support.engines import opening
+from tests.support.live import live_service
+from tests.support.receivers import OK, Receivers, always
 
 pytestmark = [pytest.mark.usefixtures("engine"), pytest.mark.any_store]
 
@@ -61,6 +64,9 @@ MORE_READS = {
 """Of those that look at many events: 10,000 for a page of whom was seen, 2,000 of one visitor or account."""
 ONE_IN = effort(4, 1)
 """Of the parameters of routes that look at `OF_PAGES` rows for each, this share is tried at a commit."""
+MOST_MADE = 501
+"""Of one kind, by an organization: members."""
+BOUNDED = {"openReview": "of a visitor and an account one is open, and they have events"}
 MAX_BYTES = 1 << 20
 FILES = {"exportConsoleEvents", "exportConsoleEntries"}
 UNENDING = {"streamEvents"}
@@ -132,6 +138,28 @@ async def test_every_route_answers_on_a_large_organization_within_its_bounds(tmp
         suggestion = answers["getWeightsSuggestion"].json()
         assert suggestion["is_complete"]
         assert suggestion["fraud"] + suggestion["legitimate"] > size().labels
+
+
+@pytest.mark.slow(5)
+@pytest.mark.only_on("lmdb", "what jobs count is the same on a database")
+async def test_what_an_organization_makes_by_a_post_has_a_bound(tmp_path: Path):
+    async with live_service(tmp_path, transport=Receivers(always(OK, 0)), resolver=Hosts()) as live:
+        house = House(live, live.organization, "annaxq")
+        await house.fill()
+        ends = {name: await end_of(house, make) for name, make in made().items() if make.operation_id not in BOUNDED}
+        assert {name: end for name, end in ends.items() if not end.endswith("_limit")} == {}
+
+
+async def end_of(house: House, make: Route) -> str:
+    """What making another one ends with."""
+    for at in range(MOST_MADE):
+        asked = ask(make, house.names)
+        own = {"name": f"made_{at}", "email": f"made{at}@shop.example"}
+        body = asked.body | {field: text for field, text in own.items() if field in asked.body}
+        response = await house.send(make, asked._replace(body=body))
+        if response.status_code != make.status:
+            return response.json().get("error", {}).get("code", str(response.status_code))
+    return "no end"
 
 
 async def ask_one(house: House, route: Route, query: dict[str, str]) -> httpx.Response:

@@ -29,7 +29,7 @@ from svc.kernel.config import Config
 from svc.kernel.tenants import jobs as ledger
 from svc.kernel.tenants import queries as lookups
 from svc.kernel.tenants.billing import BILLING_STATUSES, LedgerEntry
-from svc.kernel.tenants.jobs import close
+from svc.kernel.tenants.jobs import close_day
 from svc.kernel.tenants.organization import Organization
 from svc.kernel.tenants.tables import LEDGER
 from svc.kernel.values.ids import DAY_MS, first_id
@@ -255,7 +255,7 @@ async def test_a_day_that_a_clock_far_ahead_has_begun_does_not_count_as_one_day_
     """Versions before 0.3.0 left such days: the bill goes on there, and the counters say what the last days had."""
     prepaid = live.new_organization(credit_usd=0.03)
     key = live.issue(environment="production", organization=prepaid.number)[1]
-    ahead = partial(close, number=prepaid.number, day=live.clock.now_ms // DAY_MS + 400)
+    ahead = partial(close_day, number=prepaid.number, day=live.clock.now_ms // DAY_MS + 400)
     live.found.store.write_now([ahead])
     for _ in range(3):
         await visit(live, key)

@@ -32,7 +32,7 @@ from svc.features.tables import TABLES
 from svc.features.upgrade import release as downloaded
 from svc.features.upgrade.release import own_versions
 from svc.kernel.store.reading import read_only
-from svc.kernel.tenants.jobs import close as close_day
+from svc.kernel.tenants.jobs import close_day
 from svc.kernel.values.ids import DAY_MS
 from tests.domain import apple_world
 from tests.domain.test_report_native import iphone

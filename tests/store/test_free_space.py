@@ -84,9 +84,9 @@ def test_a_full_disk_is_told_from_a_full_map(tmp_path: Path):
         engine.close()
 
 
-def test_a_store_stays_full_until_a_write_fits_or_is_rehearsed(tmp_path: Path):
+def test_a_store_stays_full_until_a_write_fits_or_a_trial_write_does(tmp_path: Path):
     store = open_store(tmp_path, inline, map_bytes=2 * MIB, durable=False)
-    for heal in (lambda: store.write_now([put(1, 10)]), lambda: trio.run(store.rehearse)):
+    for heal in (lambda: store.write_now([put(1, 10)]), lambda: trio.run(store.try_write)):
         with pytest.raises(StoreFullError):
             store.write_now([put(0, 3 * MIB)])
         assert store.is_full

@@ -82,7 +82,7 @@ class Books:
         return self.read(settlement.due_day, now_ms=now_ms)
 
     def settle(self, due: DueDay, usage: Usage) -> bool:
-        self.do(ledger.close, day=due.day)
+        self.do(ledger.close_day, day=due.day)
         return self.do(settlement.settle, due=due, usage=usage, now_ms=(due.day + 2) * DAY_MS) is not None
 
     def usage(self, due: DueDay, resume: LinePosition | None = None) -> SettlementStep:

@@ -33,13 +33,13 @@ def test_attempts_that_fail_for_ten_seconds_fail_and_say_why():
     assert writes.because == "the lock timeout"
 
 
-def test_one_attempt_that_does_not_end_is_rehearsed_and_then_fails():
+def test_one_attempt_that_does_not_end_is_followed_by_a_trial_write_and_then_fails():
     clock = SettableClock()
     writes = health(clock)
     with writes.attempt():
-        assert not writes.needs_rehearsal()
+        assert not writes.needs_trial_write()
         clock.advance(seconds=SUSPECT_S + 1)
-        assert writes.needs_rehearsal()
+        assert writes.needs_trial_write()
         clock.advance(seconds=FAILING_S)
         assert writes.is_failing()
     assert not writes.is_failing(), "it ended well"
@@ -59,7 +59,7 @@ def test_the_oldest_attempt_counts_whatever_begins_or_fails_beside_it():
             assert writes.is_failing()
 
 
-def test_only_an_identification_or_a_rehearsal_proves_that_writes_are_stored():
+def test_only_an_identification_or_a_trial_write_proves_that_writes_are_stored():
     """Others use other tables."""
     clock = SettableClock()
     writes = health(clock)
@@ -71,30 +71,30 @@ def test_only_an_identification_or_a_rehearsal_proves_that_writes_are_stored():
     with writes.attempt(proves=True):
         pass
     assert not writes.is_failing()
-    assert not writes.needs_rehearsal()
+    assert not writes.needs_trial_write()
 
 
-def test_after_a_rehearsal_the_next_failure_counts_at_once_until_an_identification_is_stored():
-    """A rule about the rows of events, of which a rehearsal knows nothing."""
+def test_after_a_trial_write_the_next_failure_counts_at_once_until_an_identification_is_stored():
+    """A rule about the rows of events, of which a trial write knows nothing."""
     clock = SettableClock()
     writes = health(clock)
     fail(writes, AWAY)
     clock.advance(seconds=FAILING_S)
-    writes.note_rehearsed()
+    writes.note_trial_write()
     assert not writes.is_failing()
     fail(writes, AWAY)
     assert writes.is_failing()
-    writes.note_rehearsed()
+    writes.note_trial_write()
     writes.note_stored()
     fail(writes, AWAY)
     assert not writes.is_failing()
 
 
-def test_a_rehearsal_of_a_store_that_never_failed_puts_it_on_no_probation():
+def test_a_trial_write_of_a_store_that_never_failed_puts_it_on_no_probation():
     clock = SettableClock()
     writes = health(clock)
     fail(writes, AWAY)
-    writes.note_rehearsed()
+    writes.note_trial_write()
     fail(writes, AWAY)
     assert not writes.is_failing()
 
@@ -104,11 +104,11 @@ def test_a_lease_that_another_process_holds_is_no_failure():
     writes = health(clock)
     fail(writes, LeaseLostError([LeaseEpoch("keeper", 1)]))
     clock.advance(seconds=FAILING_S)
-    assert not writes.needs_rehearsal()
+    assert not writes.needs_trial_write()
 
 
 def test_an_attempt_that_ends_after_a_later_one_failed_counts_from_its_own_beginning():
-    """A rehearsal beside it is given up sooner."""
+    """A trial write beside it is given up sooner."""
     clock = SettableClock()
     writes = health(clock)
     with suppress(EngineError), writes.attempt():

@@ -39,8 +39,8 @@ from svc.kernel.store.postgresql.connection.errors import DISK_FULL, READ_ONLY, 
 from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.postgresql.connection.wire import Timeouts, Wire
 from svc.kernel.store.postgresql.engine import PostgresqlEngine
-from svc.kernel.store.postgresql.rehearsal import rehearse_now
 from svc.kernel.store.postgresql.store import PostgresqlStore
+from svc.kernel.store.postgresql.trial_write import try_write_now
 from svc.kernel.store.postgresql.version import READ_VERSION, OtherVersionError, refuse_other
 from svc.kernel.values.errors import DirectoryError, OperatorError
 from svc.kernel.work.clock import BEHIND_MS
@@ -56,7 +56,7 @@ log = structlog.get_logger()
 NUMBER_BYTES = 7
 AGAIN_S = 1.0
 """Before the next attempt to start, when the database went away during the last one."""
-REHEARSING = Timeouts(statement_s=2.0, lock_s=2.0, idle_s=5.0, answer_s=3.0)
+TRIAL_WRITE = Timeouts(statement_s=2.0, lock_s=2.0, idle_s=5.0, answer_s=3.0)
 _SAID_AT_OPENING = (DISK_FULL, READ_ONLY, "42P01")
 """SQLSTATEs that are no obstacle here: a standby and a missing table end the start with a clearer message, and with a
 full disk reads are served."""
@@ -122,7 +122,7 @@ def _write_problem(url: StoreUrl) -> str | None:
     """Try a write to every table; return why it fails. Return `None` if it succeeds, or if there is no store of this
     version yet. Raises `EngineError`.
     """
-    with closing(Wire.connect_now(url, REHEARSING)) as wire:
+    with closing(Wire.connect_now(url, TRIAL_WRITE)) as wire:
         try:
             (found,) = wire.exchange_now([READ_VERSION])
             refuse_other(found)
@@ -130,7 +130,7 @@ def _write_problem(url: StoreUrl) -> str | None:
             return None
         try:
             if found.rows:
-                rehearse_now(wire)
+                try_write_now(wire)
         except SqlError as error:
             return None if error.state in _SAID_AT_OPENING else str(error)
     return None

@@ -28,7 +28,6 @@ from svc.kernel.tenants.billing import (
     Usage,
     counters,
 )
-from svc.kernel.tenants.jobs import holding
 from svc.kernel.tenants.queries import balance as current_balance
 from svc.kernel.tenants.tables import BILLING_CHANGES, LEDGER, LEDGER_DAYS, ORGANIZATIONS, PAST_DUE, SETTLEMENTS
 from svc.kernel.values.ids import DAY_MS, first_id, made_at_ms
@@ -100,11 +99,6 @@ def due_day(snapshot: Snapshot, number: int, now_ms: int) -> DueDay | None:
     if due is None or now_ms < (due + 1) * DAY_MS + SETTLED_AFTER_MS:
         return None
     return DueDay(due, from_day, balance)
-
-
-def is_open(snapshot: Snapshot, number: int, day: int) -> bool:
-    """Return whether lines of the ledger may still count for this UTC day."""
-    return holding(snapshot, number).day <= day
 
 
 def read_usage(snapshot: Snapshot, number: int, due: DueDay, resume: LinePosition | None = None) -> SettlementStep:

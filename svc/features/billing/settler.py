@@ -15,12 +15,12 @@ from functools import partial
 import structlog
 import trio
 
-from svc.features.billing.jobs import DueDay, block_overdue, due_day, is_open, is_overdue, read_usage, settle
+from svc.features.billing.jobs import DueDay, block_overdue, due_day, is_overdue, read_usage, settle
 from svc.features.organizations.jobs import Author
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.store import Store, StoreFullError
 from svc.kernel.tenants.billing import Usage
-from svc.kernel.tenants.jobs import close
+from svc.kernel.tenants.jobs import close_day, holding
 from svc.kernel.tenants.queries import organizations
 from svc.kernel.values.partitions import Wake
 from svc.kernel.work.clock import ClockWatch, is_ahead
@@ -88,8 +88,8 @@ async def _block_overdue(store: Store, world: World, wake: Wake, number: int, no
 
 async def _settle(store: Store, wake: Wake, number: int, now_ms: int) -> None:
     while (due := await store.query(partial(due_day, number=number, now_ms=now_ms))) is not None:
-        if await store.query(partial(is_open, number=number, day=due.day)):
-            await store.write_one(partial(close, number=number, day=due.day), number)
+        if (await store.query(partial(holding, number=number))).day <= due.day:
+            await store.write_one(partial(close_day, number=number, day=due.day), number)
         usage = await _read(store, number, due)
         job = partial(settle, number=number, due=due, usage=usage, now_ms=now_ms)
         queues = await store.write_one(job, number)

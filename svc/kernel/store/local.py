@@ -18,7 +18,7 @@ from svc.kernel.store.group import Group, Job, Settled, Write
 from svc.kernel.store.schema.codec import CorruptPageError
 from svc.kernel.store.schema.table import installed
 from svc.kernel.store.snapshot import Snapshot
-from svc.kernel.store.store import Store, StoreSpace, StoreStatistics, nothing, rehearsal
+from svc.kernel.store.store import Store, StoreSpace, StoreStatistics, nothing, trial_write
 from svc.world import RunSync, Undisturbed, elapsed_s
 
 
@@ -127,11 +127,11 @@ class LocalStore(Store):
         async with self._turn(urgent=False):
             await self._run_sync(partial(self.engine.write, nothing))
 
-    async def _rehearse(self) -> None:
-        """Rehearse before other writes: a slow and busy disk must not delay the proof that it works."""
+    async def _try_write(self) -> None:
+        """Try a write before others: a slow and busy disk must not delay the proof that it works."""
         async with self._turn(urgent=True):
             with self.health.attempt():
-                await self._run_sync(partial(self.engine.write, rehearsal))
+                await self._run_sync(partial(self.engine.write, trial_write))
                 self._refuse_if_lost()
 
     @asynccontextmanager

@@ -17,7 +17,7 @@ from svc.kernel.store.postgresql.connection.url import StoreUrl
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.table import Migration, installed
 from svc.kernel.store.steps import QUIET, Steps
-from svc.kernel.store.store import ReadTransaction, Store, rehearsal
+from svc.kernel.store.store import ReadTransaction, Store, trial_write
 from svc.kernel.store.tables import META
 from svc.world import RunSync, wall_clock_ms
 
@@ -75,7 +75,7 @@ def write_problem(directory: Path, map_bytes: int = DEFAULT_MAP_BYTES) -> str | 
     try:
         with closing(LmdbEngine.open(directory, map_bytes=map_bytes, check_row=installed().check_row)) as engine:
             engine.open_tables([META.name])
-            engine.write(rehearsal, may_use_reserve=True)
+            engine.write(trial_write, may_use_reserve=True)
     except (MissingTableError, StoreFullError, CorruptionError):
         return None
     except EngineError as error:

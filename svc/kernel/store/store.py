@@ -158,20 +158,20 @@ class Store(ABC):
     async def probe(self) -> None:
         """Take the lock of the store and release it; nothing is written. Raises `EngineError`."""
 
-    async def rehearse(self) -> None:
+    async def try_write(self) -> None:
         """Write what an identification may write, commit it, and leave nothing behind; `is_full` and `health` follow
         from what comes of it. Raises `EngineError` and `StoreFullError`.
         """
         try:
-            await self._rehearse()
+            await self._try_write()
         except StoreFullError:
             self.health.note_full()
             raise
-        self.health.note_rehearsed()
+        self.health.note_trial_write()
 
     @abstractmethod
-    async def _rehearse(self) -> None:
-        """Rehearse a write. The attempt begins when it is its turn."""
+    async def _try_write(self) -> None:
+        """Try a write. The attempt begins when it is its turn."""
 
     @abstractmethod
     def statistics(self) -> StoreStatistics:
@@ -259,9 +259,9 @@ class Store(ABC):
         return self.engine.capacity_bytes()
 
     @property
-    def needs_rehearsal(self) -> bool:
+    def needs_trial_write(self) -> bool:
         """Whether only a write can tell if writes are stored; clients that see "not ready" send none."""
-        return self.health.is_full or self.health.needs_rehearsal()
+        return self.health.is_full or self.health.needs_trial_write()
 
     def _statistics(self, commits: int, jobs: int, repeated: int, used_bytes: int, map_bytes: int) -> StoreStatistics:
         return StoreStatistics(
@@ -303,10 +303,10 @@ def nothing(_: Writer) -> None:
     """Do nothing: the job of a probe."""
 
 
-def rehearsal(writer: Writer) -> None:
-    """Write and delete a row: the job of a rehearsal in a data directory, whose tables are in one file."""
-    writer.put(META.name, _REHEARSED, b"")
-    writer.delete(META.name, _REHEARSED)
+def trial_write(writer: Writer) -> None:
+    """Write and delete a row: the job of a trial write in a data directory, whose tables are in one file."""
+    writer.put(META.name, _TRIED, b"")
+    writer.delete(META.name, _TRIED)
 
 
-_REHEARSED = META.key.pack("rehearsal")
+_TRIED = META.key.pack("trial_write")

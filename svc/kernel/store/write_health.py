@@ -21,13 +21,13 @@ log = structlog.get_logger()
 FAILING_S = 10.0
 """Writes are failing if none was stored for this long, though some were tried."""
 SUSPECT_S = 2.0
-"""If an attempt has not ended after this time, writes are rehearsed, as after one that failed."""
+"""If an attempt has not ended after this time, a write is tried, as after one that failed."""
 
 
 class WriteHealth:
-    """The attempts of one process, in seconds of the monotonic clock `elapsed_s`. Only an identification and a
-    rehearsal, which writes to every table, prove that writes are stored; while clients are turned away, only a
-    rehearsal. If the next write fails nevertheless, as for a rule about the rows of events, writes fail at once.
+    """The attempts of one process, in seconds of the monotonic clock `elapsed_s`. Only an identification and a trial
+    write, which writes to every table, prove that writes are stored; while clients are turned away, only a trial write.
+    If the next write fails nevertheless, as for a rule about the rows of events, writes fail at once.
     """
 
     def __init__(self, elapsed_s: Callable[[], float]) -> None:
@@ -63,7 +63,7 @@ class WriteHealth:
         """Note that an attempt failed which began at `began_s`; `None` = now."""
         self.because = str(error)
         now_s = self._elapsed_s()
-        # An attempt that began earlier may fail later: a rehearsal beside it fails sooner.
+        # An attempt that began earlier may fail later: a trial write beside it fails sooner.
         since_s = max(now_s if began_s is None else began_s, self._stored_s)
         self._failed_since_s = since_s if self._failed_since_s is None else min(self._failed_since_s, since_s)
         if self._is_on_probation:
@@ -74,11 +74,11 @@ class WriteHealth:
         self._stored_s, self._failed_since_s, self._is_on_probation = self._elapsed_s(), None, False
 
     def note_full(self) -> None:
-        """Note that a rehearsal did not fit: what failed before is over, and `full` is a state of its own."""
+        """Note that a trial write did not fit: what failed before is over, and `full` is a state of its own."""
         self._failed_since_s, self.is_full = None, True
 
-    def note_rehearsed(self) -> None:
-        """Note that a rehearsal was stored."""
+    def note_trial_write(self) -> None:
+        """Note that a trial write was stored."""
         was_failing = self.is_failing()
         on_probation = was_failing or self._is_on_probation
         self.note_stored()
@@ -88,7 +88,7 @@ class WriteHealth:
         """Return whether writes were tried for `FAILING_S`, and none was stored."""
         return self.unproven_s() >= FAILING_S
 
-    def needs_rehearsal(self) -> bool:
+    def needs_trial_write(self) -> bool:
         """Return whether an attempt has failed or takes long, and nothing was stored since."""
         return self._failed_since_s is not None or self.unproven_s() > SUSPECT_S
 

@@ -46,7 +46,7 @@ def add(transaction: Transaction, number: int, at_ms: int, change: Callable[[Hol
     transaction.update(HOLDINGS, (number,), lambda held: change((held or Holding()).on(at_ms)))
 
 
-def close(transaction: Transaction, number: int, day: int) -> None:
+def close_day(transaction: Transaction, number: int, day: int) -> None:
     """Close a UTC day since 1970: what is billed from now on counts for a later one. Nothing is read."""
     transaction.update(HOLDINGS, (number,), lambda held: (held or Holding()).closed(day))
 

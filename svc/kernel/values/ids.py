@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from hashlib import blake2b
-from typing import Final, Literal
+from typing import Final
 
 from svc.kernel.values.encodings import LETTERS_AND_DIGITS, base62
 
@@ -18,7 +18,6 @@ MAX_LEAD_MS = HOUR_MS
 """How far a stored time may be ahead of the clock (decisions 17.1, 17.2). A clock that is further behind it was ahead
 when the time was stored, and is right now.
 """
-OrderedPrefix = Literal["rev", "note", "prop", "view"]
 
 _UUID_V7 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", re.ASCII)
 _LETTERS = re.compile(r"[0-9A-Za-z]{20}", re.ASCII)
@@ -64,13 +63,13 @@ def is_visitor_id(text: str) -> bool:
     return _LETTERS.fullmatch(text) is not None
 
 
-def ordered_id(prefix: OrderedPrefix, at_ms: int, entropy: bytes) -> str:
+def ordered_id(prefix: str, at_ms: int, entropy: bytes) -> str:
     """Return a prefix and 20 letters and digits, of which 8 are the time: ids of one prefix sort by it."""
     rest = base62(int.from_bytes(blake2b(entropy, digest_size=16).digest()), _REST)
     return f"{prefix}_{base62(at_ms, _TIME_DIGITS)}{rest}"
 
 
-def raw_ordered_id(prefix: OrderedPrefix, text: str) -> bytes | None:
+def raw_ordered_id(prefix: str, text: str) -> bytes | None:
     """Return the 20 bytes of such an id with this prefix, as they stand in keys; `None` for any other text."""
     before, _, rest = text.partition("_")
     return rest.encode() if before == prefix and _LETTERS.fullmatch(rest) else None

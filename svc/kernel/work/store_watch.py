@@ -55,7 +55,7 @@ STALLED_S = 10.0
 PROBE_S = 5.0
 """After this long without a commit, an empty one is made: it takes the lock and does not sync."""
 IDLE_S = 60.0
-"""After this long without a commit, a write is rehearsed: nothing else shows that a disk hangs or a table is locked."""
+"""After this long without a commit, a write is tried: nothing else shows that a disk hangs or a table is locked."""
 
 
 class Pulse(Protocol):
@@ -136,7 +136,7 @@ class StoreWatch:
         """Send a heartbeat every `INTERVAL_S` until cancelled; log changes of the state and ends of outages once."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._probe)
-            nursery.start_soon(self._rehearse)
+            nursery.start_soon(self._try_write)
             nursery.start_soon(self._note_commits)
             while True:
                 self._pulse.beat(self._index, self._store.elapsed_s(), self._store.commit_since_s)
@@ -194,7 +194,7 @@ class StoreWatch:
                     self._store.outage.stopped("probe", error)
             commits = self._store.commits
 
-    async def _rehearse(self) -> None:
+    async def _try_write(self) -> None:
         """Write each second after a write that failed, so that it is known when writes are stored again, and after
         `IDLE_S` without a commit.
         """
@@ -205,9 +205,9 @@ class StoreWatch:
             if store.commits != commits:
                 commits, since_s = store.commits, store.elapsed_s()
             is_idle = store.elapsed_s() - since_s >= IDLE_S
-            if (is_idle or store.needs_rehearsal) and store.lost() is None:
+            if (is_idle or store.needs_trial_write) and store.lost() is None:
                 with suppress(UnavailableError, StoreFullError):  # the health of the store has noted it
-                    await store.rehearse()
+                    await store.try_write()
                 since_s = store.elapsed_s()
 
     async def _note_commits(self) -> None:

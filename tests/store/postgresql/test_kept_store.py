@@ -99,7 +99,7 @@ async def test_a_full_disk_that_the_lease_holder_meets_is_that_of_the_store(
             with pytest.raises(StoreFullError):
                 await kept.write(writes([count_up]))
         assert store.is_full
-        assert store.needs_rehearsal
+        assert store.needs_trial_write
         assert await kept.write(writes([count_up])) == [1]
         assert not store.is_full
     one.close()

@@ -47,9 +47,9 @@ from svc.kernel.store.postgresql.groups import (
     Written,
 )
 from svc.kernel.store.postgresql.recent import Fetched, RecentRows
-from svc.kernel.store.postgresql.rehearsal import rehearse
 from svc.kernel.store.postgresql.rows import MAX_FETCHES, RowKey, Rows, run_over
 from svc.kernel.store.postgresql.statistics import PostgresqlStatistics
+from svc.kernel.store.postgresql.trial_write import try_write
 from svc.kernel.store.postgresql.turns import GroupTurns, Turn, Waiting
 from svc.kernel.store.postgresql.version import READ_VERSION, OtherVersionError, refuse_other
 from svc.kernel.store.schema.table import installed
@@ -67,8 +67,8 @@ RECENT_S = 1.0
 """The greatest age of rows that a `recent` query gets."""
 GIVE_UP_S = 4.0
 """A group or query fails if the database has not taken it by then: clients give up after five seconds."""
-REHEARSAL_S = 2.0
-"""A rehearsal is given up after this time, and tried again."""
+TRIAL_WRITE_S = 2.0
+"""A trial write is given up after this time, and tried again."""
 FIRST_PAUSE_S = 0.02
 """Before the second attempt; doubled for each further one."""
 SERVING = Timeouts(statement_s=10.0, lock_s=5.0, idle_s=2.0, answer_s=12.0)
@@ -323,17 +323,17 @@ class PostgresqlStore(Store):
         """See `Store.probe`."""
         await self._run_sync(partial(self.engine.write, nothing))
 
-    async def _rehearse(self) -> None:
+    async def _try_write(self) -> None:
         with self.health.attempt():
             try:
-                with trio.move_on_after(REHEARSAL_S):
+                with trio.move_on_after(TRIAL_WRITE_S):
                     async with self._writers.wire() as wire:
-                        return await rehearse(wire)
+                        return await try_write(wire)
             except EngineError as error:
                 if isinstance(error, SqlError) and error.state == DISK_FULL:
                     raise StoreFullError(str(error)) from error
                 raise UnavailableError(str(error)) from error
-            raise UnavailableError(f"the database did not take a write for {REHEARSAL_S:g} seconds")
+            raise UnavailableError(f"the database did not take a write for {TRIAL_WRITE_S:g} seconds")
 
     async def measured(self) -> StoreSpace:
         """See `Store.measured`. Rows are the database's estimates, but for tables that are `exactly_counted`."""

@@ -24,14 +24,14 @@ _SQL_EVENTS = b"insert into svc.sql_events select * from svc.sql_events limit 0"
 _BEGINNING = [Statement(statements.BEGIN), Statement(statements.HAS_SQL_EVENTS)]
 
 
-async def rehearse(wire: Wire) -> None:
+async def try_write(wire: Wire) -> None:
     """Write to every table and commit. Raises `SqlError` and `ConnectionLostError`: then discard the connection."""
     _, found = await wire.exchange(_BEGINNING)
     await wire.exchange(_writes(found))
 
 
-def rehearse_now(wire: Wire) -> None:
-    """Do the same as `rehearse` on the calling thread."""
+def try_write_now(wire: Wire) -> None:
+    """Do the same as `try_write` on the calling thread."""
     _, found = wire.exchange_now(_BEGINNING)
     wire.exchange_now(_writes(found))
 
@@ -40,7 +40,7 @@ def _writes(has_sql_events: Result) -> list[Statement]:
     fence = (int4(statements.LARGEST_ORGANIZATION),)
     sent = [Statement(sql, fence) for sql in _FENCE]
     for table in installed().tables:
-        rows = (*statements.key_columns(table.name, [_KEY]), byteas([b"rehearsal"]))
+        rows = (*statements.key_columns(table.name, [_KEY]), byteas([b"trial write"]))
         organization = int4(statements.organization_of(table.name, _KEY))
         write = Statement(statements.write(table.name), rows)
         sent += [write, write, Statement(statements.delete(table.name), (organization, byteas([_KEY])))]

@@ -163,6 +163,7 @@ def _matched(index: Index, statistics: Statistics, features: Features, now_ms: i
     for identifier in features.keys:
         claim = claim_of(index, features, identifier)
         if claim is None:
+            features = features.with_unknown(identifier)
             continue
         standing, changed = standing_of(statistics, features, claim, now_ms // 1000)
         if standing == "proven":

@@ -33,6 +33,27 @@ def test_a_browser_known_by_its_token_for_days_stays_one_visitor_when_it_clears_
 
 @pytest.mark.parametrize("key", [None, KEY], ids=["never signed", "signs"])
 @pytest.mark.parametrize("sites", [(SHOP,), (SHOP, FORUM)], ids=["one site", "two sites"])
+@pytest.mark.parametrize("tabs", ["earlier page", "first tab is late"])
+def test_a_token_that_the_service_never_saw_is_new_though_the_page_read_it_back(
+    tabs: str, sites: tuple[str, ...], key: bytes | None
+) -> None:
+    """It was made by an earlier page that sent nothing, or by a tab beside this one whose report comes later."""
+    world = World()
+    for day in range(10):
+        for origin in sites:
+            world.comes(origin, day, origin=origin, key=key)
+    for place in range(8):
+        for origin in sites:
+            name, day, own_key = f"{place} of {origin}", 10 + 3 * place, key and key + f"{place} {origin}".encode()
+            seen = world.comes(name, day, origin=origin, key=own_key, new=False)
+            assert (seen.number, 85 <= seen.confidence <= 89) == (1, True)
+            assert not world.token(name).came_back
+            again = world.comes(name, day + MINUTE_MS / DAY_MS, origin=origin, key=own_key, new=tabs != "earlier page")
+            assert again.number == 1
+
+
+@pytest.mark.parametrize("key", [None, KEY], ids=["never signed", "signs"])
+@pytest.mark.parametrize("sites", [(SHOP,), (SHOP, FORUM)], ids=["one site", "two sites"])
 @pytest.mark.parametrize("pause", [3 / 24, 1.0, 7.0], ids=["hours", "days", "weeks"])
 def test_a_browser_that_clears_its_storage_after_each_session_stays_one_visitor(
     pause: float, sites: tuple[str, ...], key: bytes | None

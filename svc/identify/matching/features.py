@@ -118,6 +118,12 @@ class Features(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         """Whether its browser had no token before."""
         return not self.token or self.token_is_new
 
+    def with_unknown(self, identifier: int) -> Features:
+        """Return the same report after no visitor was found to have this token or device id. Such a token of a page is
+        new, whatever the page says: an earlier page made it and sent nothing, or a tab beside this one did (ADR 173).
+        """
+        return self if self.native or identifier != self.token else msgspec.structs.replace(self, token_is_new=True)
+
     def without_token(self) -> Features:
         """Return the same report as if it had brought no token."""
         return msgspec.structs.replace(self, token=0, token_is_new=False)

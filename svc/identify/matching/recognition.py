@@ -138,6 +138,7 @@ def _matched(
     for identifier in features.keys:
         claim = claims.claim_of(index, features, identifier)
         if claim is None:
+            features = features.with_unknown(identifier)
             continue
         standing, changed = claims.standing_of(statistics, features, claim, now_ms // 1000)
         if standing == "proven":

@@ -210,7 +210,7 @@ GAP_BOUNDS: Final = (0.15, 3.0)
 RETURN_INTERVALS_BOUNDS: Final = (1.0, 8.0)
 RETURN_INTERVALS_SHRINK: Final = 100.0
 """Lowest and highest factor by which an organization's own returns correct recency, and how many returns the belief
-above is worth in each row of `CHANGE_DAYS` (`return_intervals`). The lowest is 1, so that an unexpected visitor is as
+above is worth in each row of `CHANGE_DAYS` (`lessons`). The lowest is 1, so that an unexpected visitor is as
 likely as without return intervals: 0.1 split visitors that came back late (ADR 62)."""
 RETURN_INTERVALS_EVERY: Final = 32
 RETURN_INTERVALS_MEMORY: Final = 20_000.0

@@ -238,7 +238,7 @@ class Statistics:
         return min(max(rate, low), high)
 
     def unseen_renderings(self, features: Features) -> tuple[Attribute, ...]:
-        """Return which of canvas and audio has a value that no known device of the same release has (`renderings`)."""
+        """Return which of canvas and audio has a value that no known device of the same release has."""
         return unseen_renderings(self._shared.renderings, features)
 
     def new_for_each_known(self) -> float:

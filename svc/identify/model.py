@@ -184,8 +184,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     client_proof_before: str | None = None
     """Of a browser that renewed its token: those which token, key and proof are in place of (decisions 18.2)."""
     device_id: str | None = None
-    """What the system says that this device is (`android_id`), or this maker's apps on it
-    (`identifier_for_vendor`)."""
+    """What the system calls this device (`android_id`), or this maker's apps on it (`identifier_for_vendor`)."""
     collected_at_ms: int | None = None
     nonce: str | None = None
     incognito: bool | None = None

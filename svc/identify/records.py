@@ -105,14 +105,12 @@ class Document(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
     evidence: dict[str, tuple[str, ...]] = {}
     """signal -> the checks that gave it away, signals without a weight included."""
     link_probability: float | None = None
-    """That the device is the known visitor which it resembles most, before rounding to a confidence; `None` in
-    documents stored by 0.1.0."""
+    """That the device is the visitor which it resembles most, before rounding; `None` in documents of 0.1.0."""
     changes: tuple[str, ...] | None = None
     """What differs from the visitor's last report (see `matching.changes`); `None` where there is nothing to compare
     with: a new visitor, or a document stored by 0.1.0."""
     headers: bytes | None = None
-    """What the request said of its browser besides the report, for `request_headers.read_headers`; `None` in documents
-    stored by 0.1.0."""
+    """What the request said of its browser, for `request_headers.read_headers`; `None` in documents of 0.1.0."""
     attestation: AttestationResult | None = None
     """The result of the report's attestation; `None` where it carried none, or in documents stored by 0.1.0."""
     split_from: int | None = None

@@ -195,8 +195,7 @@ VISITORS = Table(
 lately, which retention takes out of those unseen for 30 to 60 days.
 """
 VISITOR_COUNTS = Table("visitor_counts", _ORGANIZATION, Signed("given"), WITH_ORGANIZATION, NOT_PERSONAL)
-"""The highest visitor number that was taken: given to a visitor, or kept by a worker for its next ones. None is given
-twice."""
+"""The highest visitor number that was given to a visitor, or kept by a worker. None is given twice."""
 LAST_LOOKS = Table(
     "last_looks",
     Key(organization=U32, first=U32),

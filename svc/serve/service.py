@@ -7,7 +7,7 @@ mailbox is closed, its end travels stage by stage, and then the store is closed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import date
 from functools import cache, partial
 from pathlib import Path
@@ -387,8 +387,8 @@ class Service:
         self.services.limits.allow(config.allowances())
         self._network.look_now()
 
-    def _network_files(self) -> Iterator[tuple[str, str, date]]:
-        return self._network.data.dates()
+    def _network_files(self) -> tuple[tuple[str, str, date], ...]:
+        return self._network.data.dates
 
 
 def _nothing(_: int) -> None:

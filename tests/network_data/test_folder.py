@@ -197,5 +197,5 @@ def test_networks_by_as_number_have_the_flags_of_their_list(tmp_path: Path):
     assert [read_network(str(IP + place), data).hosting for place in range(3)] == [True, False, True]
     (tmp_path / "asn-vpn.txt").write_text("AS64496\n")
     assert read_network(str(IP), NetworkData(None, read_folder(tmp_path))).vpn
-    dates = {file: kind for file, kind, _ in data.dates()}
+    dates = {file: kind for file, kind, _ in data.dates}
     assert dates == {"asn.mmdb": "asn", "asn-hosting.csv": "asn-hosting"}

@@ -25,7 +25,7 @@ from svc.features.feed.feed import BEGINNING, HOLD_MS, Feed
 from svc.features.feed.jobs import close
 from svc.features.feed.pages import FeedPages
 from svc.identify.events.listing import EVERYTHING, Position, first_change_behind, place_of_change
-from svc.identify.queries.event_changes import note_change
+from svc.identify.queries.event_changes import note_changes
 from svc.identify.queries.events import EventMatch, feed_time_ms, rewrite_event
 from svc.identify.records import Event
 from svc.identify.tables import EVENT_CHANGES, EVENTS
@@ -95,7 +95,7 @@ def erased(transaction: Transaction, request_id: UUID, now_ms: int) -> None:
     event = transaction.get(EVENTS, 1, request_id.bytes)
     assert event is not None
     if event.environment == ENVIRONMENT:
-        note_change(transaction, SCOPE, request_id.bytes, "erased", now_ms, feed_time_ms(event))
+        note_changes(transaction, SCOPE, "erased", now_ms, [(request_id.bytes, feed_time_ms(event))])
     purge_event(transaction, 1, request_id.bytes)
 
 

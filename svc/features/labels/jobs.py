@@ -33,7 +33,7 @@ from svc.features.labels.tables import (
 )
 from svc.identify.index.queries import Scope
 from svc.identify.model import SUBJECTS, Label, Subject
-from svc.identify.queries.event_changes import note_change
+from svc.identify.queries.event_changes import note_changes
 from svc.identify.queries.events import refuse_hidden, rewrite_event
 from svc.identify.records import Event
 from svc.identify.tables import EVENTS, VISITORS
@@ -108,7 +108,7 @@ def label_request(
         _recount(transaction, number, found.outcome, outcome)
         if outcome != found.outcome:
             scope = Scope(number, ENVIRONMENTS.index(facts.environment))
-            note_change(transaction, scope, request_id, "updated", now_ms, outcome.at_ms)
+            note_changes(transaction, scope, "updated", now_ms, [(request_id, outcome.at_ms)])
     return labeled
 
 

@@ -26,8 +26,7 @@ RECENT_MS = 7 * 24 * 3600 * 1000
 
 def detect_device(report: Report, at_ms: int | None, findings: Findings) -> None:
     """Add the findings of native SDKs: one for each known flag, `factory_reset` for a reset shortly before `at_ms`, and
-    `clock_tampered` where the device's clock showed another time than `at_ms`. Which exist on a platform the catalog
-    knows.
+    `clock_tampered` where the device's clock showed another time. The catalog knows which exist on a platform.
     """
     for name in report.device_flags:
         if name in SIGNALS:

@@ -241,8 +241,7 @@ V8_MATHS = {
     "expm1": 1.718281828459045,
     "log1p": 2.3978952727983707,
 }
-"""The results of V8, which computes these functions in software, equally on all machines. Unchanged in Chromium 109 to
-156."""
+"""The results of V8, which computes these in software, equally on all machines. Unchanged in Chromium 109 to 156."""
 
 FEWEST_WRONG_MATHS = 3
 """Results that must differ: a single one that a compiler rounds otherwise shows nothing."""

@@ -276,9 +276,8 @@ def may_teach(visitor: VisitorHistory, address: AddressHistory) -> bool:
 
 
 def is_shared_address(history: AddressHistory) -> bool:
-    """Return whether people of many countries share the address, so that most of them cannot be where it is: it has at
-    least `MANY_VISITORS` sampled visitors from `MANY_TIMEZONE_COUNTRIES` countries, none of which has more than half of
-    them.
+    """Return whether people of many countries share the address, so that most are not where it is: it has at least
+    `MANY_VISITORS` sampled visitors from `MANY_TIMEZONE_COUNTRIES` countries, none of which has more than half of them.
     """
     homelands = history.homelands
     if len(homelands) < MANY_VISITORS:
@@ -357,8 +356,7 @@ def rendered(features: Features, recognition: Recognition, now_s: int) -> Render
 
 def rare_device(statistics: Statistics, features: Features, known_alike: int = 0) -> Observation | None:
     """Return the `rare_device` signal where `RARE_TOGETHER` parts are each rare in the class of devices; `None`
-    otherwise, and for a class of fewer than `ENOUGH_DEVICES`. So many devices that are `known_alike` do not count.
-    About 2 µs.
+    otherwise, and below `ENOUGH_DEVICES`. So many devices that are `known_alike` do not count. About 2 µs.
     """
     devices = statistics.devices(features.family)
     if devices < ENOUGH_DEVICES:

@@ -156,8 +156,7 @@ def token_key(token: int) -> BlockKey:
 
 def block_keys(features: Features) -> tuple[BlockKey, ...]:
     """Return all block keys of a report, at most nine: X, those over attributes, N, and T if it has a token, for an
-    app's report also of its device id. N of the network 0 collects the devices whose addresses say nothing about where
-    they are.
+    app's report also of its device id. N of the network 0 collects the devices whose addresses say nothing.
     """
     keys = (
         exact_key(features.exact),

@@ -93,9 +93,8 @@ def claim_of(index: Index, features: Features, identifier: int) -> Claim | None:
 
 
 def is_device_alone(features: Features, claim: Claim, now_s: int) -> bool:
-    """Return whether nothing but a device id says who this is, which a report from elsewhere may have copied: neither
-    the network of its visitor, nor a token of it that is not on probation, nor hardware that attests it
-    (decisions 18.5).
+    """Return whether a device id alone says who this is, which a report from elsewhere may have copied: neither the
+    network of its visitor, nor a token of it that is not on probation, nor hardware that attests it (decisions 18.5).
     """
     if not claim.is_device or features.attested or claim.visitor.has_near_network(features.near_network):
         return False
@@ -144,8 +143,7 @@ def _lacks_proof(features: Features, claim: Claim, now_s: int) -> bool:
 
 def _is_twin(statistics: Statistics, visitor: Visitor, token: Token, now_s: int) -> bool:
     """Return whether a token that joined this visitor on its first visit, and now came back, is rather another
-    device's. Evidence is how often such tokens turned out to be, and how long the visitor's older token has been
-    silent.
+    device's. Evidence is how often such tokens were, and how long the visitor's older token is silent.
     """
     older = older_beside(token, visitor.tokens) if token.probation else None
     if older is None or token.private:

@@ -89,8 +89,7 @@ class Features(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     information_bits: float
     identifiable: bool
     origin: int = 0
-    """32-bit hash of the site whose storage the token is in; a hash of its own for reports without a site. 0 = not
-    known."""
+    """32-bit hash of the site in whose storage the token is; reports without a site have one, too. 0 = not known."""
     private: bool = False
     """The collector saw a private window, whose storage is erased when it is closed."""
     device: int = 0
@@ -103,8 +102,7 @@ class Features(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     key_before: int = 0
     """As `token` and `key`: those which `token` and `key` are in place of, where that key signed the report too."""
     release: int = 0
-    """32-bit hash of engine, its major version, system, graphics renderer, which may be none, and collector; 0 = no
-    version is known."""
+    """32-bit hash of engine, its major version, system, graphics renderer, if any, and collector; 0 = no version."""
     attested: bool = False
     """Hardware attests the app and the device (decisions 7.5), so that `device` cannot have been copied."""
 

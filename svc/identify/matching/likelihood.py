@@ -160,8 +160,7 @@ def differences(features: Features, visitor: Visitor) -> int:
 
 def compare(features: Features, visitor: Visitor, logs: ChangeRow, leaders: tuple[int, ...]) -> tuple[float, int]:
     """Return the log likelihood of the differences if it is the same device, and the bit mask of the agreeing
-    attributes. `logs`: a row of `change_table`; `leaders`: for each attribute the mask of those that it follows from, 0
-    = none.
+    attributes. `logs`: a row of `change_table`; `leaders`: the mask of those that each attribute follows, 0 = none.
     """
     log_kept, log_changed = logs
     former = visitor.former

@@ -42,8 +42,7 @@ _MEASURES: Final = {
 """Attribute -> its `INFORMATION_BITS`, `AGREEMENT_WEIGHT` and `PRIOR_FREQUENCY`."""
 assert set(_MEASURES) == set(Attribute)
 INFORMATION_BITS: Final = {attribute: bits for attribute, (bits, _, _) in _MEASURES.items()}
-"""Self-information of each attribute in bits: population averages, rounded, less what it shares with the attributes
-before it."""
+"""Self-information of each attribute in bits: rounded averages, less what it shares with those before it."""
 
 IDENTIFIABLE_BITS: Final = 14.0
 """Below this a report fits one in 16,000 people at best: it identifies nobody."""
@@ -63,8 +62,7 @@ of the report from elsewhere may stand. Who comes close on this network leaves t
 counts of blocks stand for."""
 RECORDS_SCORED: Final = 12
 LIKENESS_WITHIN: Final = 4
-"""Of those, how many are compared in full after a cheap ranking, and how many attributes they may fall behind the
-likeliest."""
+"""Of those, how many a cheap ranking leaves to compare, and how many attributes they may be behind the likeliest."""
 
 # ---- how devices change
 
@@ -151,9 +149,7 @@ LOG_MOVED_AT_HOME: Final = -1.2
 """Of another time zone on a network that the visitor used before, or near it: a traveler is elsewhere."""
 EXACT_KEEPS_DAYS: Final = 12.0
 LOG_EXACT_KEPT_LEAST: Final = -4.0
-"""A whole report, versions included, stays the same for this number of days (exponential); the least that
-this weighs.
-"""
+"""A report, versions included, stays the same for this number of days (exponential); the least that this weighs."""
 LOG_OTHER_VERSION: Final = -0.2
 LOG_VERSION_DOWN: Final = -5.5
 LOG_TENTH_DOWN: Final = -0.8
@@ -214,7 +210,7 @@ GAP_BOUNDS: Final = (0.15, 3.0)
 RETURN_INTERVALS_BOUNDS: Final = (1.0, 8.0)
 RETURN_INTERVALS_SHRINK: Final = 100.0
 """Lowest and highest factor by which an organization's own returns correct recency, and how many returns the belief
-above is worth in each row of `CHANGE_DAYS` (`return_intervals`). The lowest is 1, so that an unexpected visitor is as
+above is worth in each row of `CHANGE_DAYS` (`lessons`). The lowest is 1, so that an unexpected visitor is as
 likely as without return intervals: 0.1 split visitors that came back late (ADR 62)."""
 RETURN_INTERVALS_EVERY: Final = 32
 RETURN_INTERVALS_MEMORY: Final = 20_000.0

@@ -92,8 +92,7 @@ class _Shared(msgspec.Struct, gc=False):
     return_intervals: ReturnIntervals = msgspec.field(default_factory=ReturnIntervals, name="rhythm")  # as it is stored
     waited: float = 0.0
     found: float = 0.0
-    """Tokens that had joined a visitor beside an older one and came back first; those of them that were another
-    device's."""
+    """Tokens that had joined a visitor beside an older one and came back first; those of another device."""
     successions: list[Successions] = msgspec.field(default_factory=lambda: [Successions(), Successions()])
     """Of desktops and of mobiles."""
     renderings: Renderings = msgspec.field(default_factory=dict[int, Rendering])
@@ -239,7 +238,7 @@ class Statistics:
         return min(max(rate, low), high)
 
     def unseen_renderings(self, features: Features) -> tuple[Attribute, ...]:
-        """Return which of canvas and audio has a value that no known device of the same release has (`renderings`)."""
+        """Return which of canvas and audio has a value that no known device of the same release has."""
         return unseen_renderings(self._shared.renderings, features)
 
     def new_for_each_known(self) -> float:

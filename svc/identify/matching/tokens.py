@@ -33,8 +33,7 @@ IN_DOUBT: Final = PROBATION_DAYS + 1
 STRANGERS: Final = 255
 """In place of days of probation: the token of another device that passed for this visitor."""
 RENEWED: Final = 254
-"""In place of days of probation: its browser has another token in its place. A page that was open meanwhile may bring
-it once more, signed."""
+"""In place of days of probation: its browser has another one. A page that was open may bring it again, signed."""
 DAY_S: Final = 86_400
 
 _PRIVATE, _KEYED, _KEY_WAITS, _DISPUTED = 1, 2, 4, 8
@@ -163,12 +162,11 @@ def come_back(
         # Until the other token of its storage has been silent for days, this one may be a neighbor's.
         left = max(min(probation, PROBATION_DAYS) - 1, 0)
         probation = left or int(not _is_silent(token, others, now_s))
-    return Token(
-        token.hash,
-        features.origin,
-        token.first_s,
-        max(token.last_s, now_s),
-        probation,
+    return msgspec.structs.replace(
+        token,
+        origin=features.origin,
+        last_s=max(token.last_s, now_s),
+        probation=probation,
         came_back=token.came_back or not features.token_is_new,
         private=token.private and not new_day,
         key=key,

@@ -79,8 +79,7 @@ def read_fetch_metadata(headers: Mapping[str, str]) -> str | None:
 
 def is_of_a_script(fetch: str) -> bool:
     """Return whether such a request can be one that a script of a page made with `fetch` or `XMLHttpRequest`, headers
-    of its own included: its mode is `cors` or `same-origin` and its destination `empty`. What is missing contradicts
-    nothing.
+    of its own included: its mode is `cors` or `same-origin`, its destination `empty`. What is missing counts as such.
     """
     _, mode, destination = fetch.split(" ")
     return mode in ("cors", "same-origin", _ABSENT) and destination in ("empty", _ABSENT)

@@ -273,8 +273,7 @@ def kept_files(folder: Path) -> dict[str, str]:
 def put(folder: Path, file: str, content: bytes, credit: str, written: datetime | None = None) -> None:
     """Put a file into the folder in one step, with its checksum and credit. `written` becomes its time of writing.
 
-    The checksum is noted first: a process that ends in between leaves a file that a later update may replace. Raises
-    `OSError`.
+    The checksum is noted first: an update that ends in between leaves what a later one may replace. Raises `OSError`.
     """
     there = {name: checksum for name, checksum in kept_files(folder).items() if checksum and (folder / name).exists()}
     checksums = {**there, file: hashlib.sha256(content).hexdigest()}

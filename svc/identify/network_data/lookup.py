@@ -11,7 +11,6 @@ of it before stays in force.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from functools import lru_cache, partial
 from pathlib import Path
@@ -85,12 +84,13 @@ class NetworkData:
         dates = [(source.name, source.kind, source.built_at) for source in sources]
         if built_in is not None:
             dates.append((SOURCE, "built-in", built_in.built_at))
-        self._dates = tuple(dates)
+        self.dates = tuple(dates)
+        """(file, kind, date) of each source in use; the built-in ranges are a file of the kind `built-in`."""
         self.find = lru_cache(maxsize=CACHED_ADDRESSES)(self._find)
 
     def __bool__(self) -> bool:
         """Return whether there is any data."""
-        return bool(self._dates)
+        return bool(self.dates)
 
     def publishes(self, operator: str, /) -> bool:
         """Return whether the data in use say which addresses a crawler's operator has (`Ranges.publishes`)."""
@@ -98,13 +98,9 @@ class NetworkData:
 
     def state(self, today: date, stale_days: int) -> FilesState:
         """Return `missing` without a source, `stale` if one is older than `stale_days`, else `ok` (decisions 9.1)."""
-        if not self._dates:
+        if not self.dates:
             return "missing"
-        return "stale" if is_stale(min(built_at for _, _, built_at in self._dates), today, stale_days) else "ok"
-
-    def dates(self) -> Iterator[tuple[str, str, date]]:
-        """Yield (file, kind, date) of each source in use; the built-in ranges are a file of the kind `built-in`."""
-        yield from self._dates
+        return "stale" if is_stale(min(built_at for _, _, built_at in self.dates), today, stale_days) else "ok"
 
     def _find(self, address: Address, /) -> Known | None:
         ranges = [source.found for source in self._lists if address in source.addresses]

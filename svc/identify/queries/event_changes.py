@@ -7,6 +7,7 @@ before its event, nor before an earlier note. So notes are in the order of their
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import cast
 
 from svc.identify.events.listing import CHANGE_KINDS, ChangeKind
 from svc.identify.index.queries import Scope
@@ -18,19 +19,12 @@ ChangeKey = tuple[int, int, int, int, int, bytes]
 """Organization, index of the environment, time of the place (Unix ms), sequence, index of the kind, request id."""
 
 
-def note_change(
-    transaction: Transaction, scope: Scope, request_id: bytes, kind: ChangeKind, now_ms: int, not_before_ms: int
-) -> None:
-    """Note that an event (by its 16 bytes) was changed or erased at `now_ms`. `not_before_ms`: the time of the event's
-    own place. Times are Unix milliseconds. One row of changes is read.
-    """
-    note_changes(transaction, scope, kind, now_ms, [(request_id, not_before_ms)])
-
-
 def note_changes(
     transaction: Transaction, scope: Scope, kind: ChangeKind, now_ms: int, events: Sequence[tuple[bytes, int]]
 ) -> None:
-    """Note changes as `note_change` does, of several events in this order, each with the time of its own place."""
+    """Note that events were changed or erased at `now_ms`, in this order: each by the 16 bytes of its id and the time
+    of its own place. Times are Unix milliseconds. One row of changes is read.
+    """
     last: tuple[int, int] | None = None
     for request_id, not_before_ms in events:
         wanted_ms = max(now_ms, not_before_ms)
@@ -52,7 +46,7 @@ def newest_change(snapshot: Snapshot, scope: Scope, from_ms: int, before_ms: int
     """Return the key of the newest readable note whose place is from `from_ms` on and before `before_ms`, if any."""
     beyond = (scope.number, scope.environment + 1) if before_ms is None else (*scope, before_ms)
     found = snapshot.scan_past_corruption(EVENT_CHANGES, (*scope, from_ms), beyond, reverse=True)
-    return next((_key(key) for key, made_ms in found if not isinstance(made_ms, CorruptionError)), None)
+    return next((cast("ChangeKey", key) for key, made_ms in found if not isinstance(made_ms, CorruptionError)), None)
 
 
 def changes_from(
@@ -60,8 +54,4 @@ def changes_from(
 ) -> Iterator[tuple[ChangeKey, int]]:
     """Yield (key, when it was made) of the readable notes from a time and sequence on, up to and including `to_ms`."""
     found = snapshot.scan_past_corruption(EVENT_CHANGES, (*scope, *first), (*scope, to_ms + 1))
-    return ((_key(key), made_ms) for key, made_ms in found if not isinstance(made_ms, CorruptionError))
-
-
-def _key(parts: tuple[int | bytes, ...]) -> ChangeKey:
-    return parts  # pyright: ignore[reportReturnType]  the parts of the key of this table
+    return ((cast("ChangeKey", key), made_ms) for key, made_ms in found if not isinstance(made_ms, CorruptionError))

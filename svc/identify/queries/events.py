@@ -24,7 +24,7 @@ from svc.identify.index.looks import Looks, Rows
 from svc.identify.index.queries import Scope, Search, is_indexed, scope_of
 from svc.identify.index.tally_queries import read_part
 from svc.identify.queries import hours
-from svc.identify.queries.event_changes import note_change
+from svc.identify.queries.event_changes import note_changes
 from svc.identify.records import DeferredReport, Document, Event
 from svc.identify.tables import DEFERRED_REPORTS, DOCUMENTS, EVENTS, FEED_CLOSED, WEIGHTS_SNAPSHOTS
 from svc.kernel.store.schema.codec import CorruptionError
@@ -112,7 +112,7 @@ def rewrite_event(
     event_index.unindex(transaction, number, [(request_id.bytes, before)])
     transaction.put(EVENTS, (number, request_id.bytes), after)
     event_index.add(transaction, number, request_id.bytes, after)
-    note_change(transaction, scope_of(number, after), request_id.bytes, "updated", now_ms, feed_time_ms(after))
+    note_changes(transaction, scope_of(number, after), "updated", now_ms, [(request_id.bytes, feed_time_ms(after))])
 
 
 def feed_time_ms(event: Event) -> int:

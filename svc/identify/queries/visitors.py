@@ -24,9 +24,7 @@ from svc.kernel.values.fields import ENVIRONMENTS, Environment
 from svc.kernel.values.ids import is_visitor_id
 
 CLOCK_MARGIN_MS = 24 * 3600 * 1000
-"""An event may have arrived before its visitor was first seen, if the clock was set back meanwhile: by at most this
-time.
-"""
+"""An event may have arrived before its visitor was first seen, if the clock was set back: by at most this time."""
 END = Position(0, bytes(16))
 """Behind all events."""
 

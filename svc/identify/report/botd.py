@@ -20,8 +20,7 @@ NULL = -4
 MAX_COMPONENTS = 64
 LONGEST_NAME = 64
 MASKED_RENDERER = "WebKit WebGL"
-"""BotD asks for the masked names. The vendor is a constant of the engine, and so is this; only Firefox names the real
-renderer."""
+"""BotD asks for the masked names: constants of the engine, but for the renderer of Firefox."""
 
 
 def _find(signals: Signals, taken: set[str]) -> ReportPart | None:

@@ -216,8 +216,7 @@ def widths(count: int) -> Converter:
 
 
 _UNPATCHED = (True, True, False)
-"""What a list of plugins shows that was not replaced: it is one, a plugin owns its types, an index too large finds
-nothing."""
+"""What a genuine list of plugins shows: it is one, a plugin owns its types, an index too large finds nothing."""
 _CONTEXT_FIELDS: dict[str, Converter] = {
     "user_agent": text_of(1_024),
     "platform": short_text,

@@ -293,7 +293,6 @@ async def test_an_account_has_an_age_from_its_real_first_day_and_none_where_it_i
 
 @pytest.mark.slow(0.2)
 async def test_accounts_are_forgotten_with_the_visitors(live: Live, public: str):
-
     async def visitors_kept(days: int) -> list[int]:
         live.clock.advance(hours=24 * days)
         now_ms = live.clock.now_ms

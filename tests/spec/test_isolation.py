@@ -262,19 +262,19 @@ async def test_an_event_that_a_damaged_table_hides_is_an_error_as_long_as_a_neig
 
 @pytest.mark.parametrize("how", ["a failed check", "a sound row of something else"])
 @pytest.mark.slow(0.2)
-@pytest.mark.served(now_ms=A_MINUTE_LATER_MS)
-async def test_learned_rows_that_cannot_be_read_are_learned_again(how: str, live: Live, tmp_path: Path):
+async def test_learned_rows_that_cannot_be_read_are_learned_again(how: str, directory: Path):
     """An organization's statistics are worth less than its identifications."""
-    known = await populate(tmp_path)
-    engine = live.found.store.engine
-    with closing(engine.read()) as reader:
-        rows = list(reader.range(KeyRange(STATISTICS.name)))
-    assert rows
-    if how == "a failed check":
-        rows = [(key, value + b"?") for key, value in rows]
-    else:
-        rows = [(key, STATISTICS.encode(key, b"\xff" * 7)) for key, _ in rows]
-    engine.write(lambda writer: writer.put_many(STATISTICS.name, rows))
-    for public in (known["public_key"], live.issue(environment="production")[1]):
-        assert (await visit(live, public)).status_code == 200
-        assert live.service.services.corrupt.found["statistics"] == 1
+    known = await populate(directory)
+    async with live_service(directory, now_ms=A_MINUTE_LATER_MS) as live:
+        engine = live.found.store.engine
+        with closing(engine.read()) as reader:
+            rows = list(reader.range(KeyRange(STATISTICS.name)))
+        assert rows
+        if how == "a failed check":
+            rows = [(key, value + b"?") for key, value in rows]
+        else:
+            rows = [(key, STATISTICS.encode(key, b"\xff" * 7)) for key, _ in rows]
+        engine.write(lambda writer: writer.put_many(STATISTICS.name, rows))
+        for public in (known["public_key"], live.issue(environment="production")[1]):
+            assert (await visit(live, public)).status_code == 200
+            assert live.service.services.corrupt.found["statistics"] == 1

@@ -8,7 +8,7 @@ from svc.identify.matching import Recognition, Statistics, StatisticsUpdate
 from svc.identify.matching.tokens import STRANGERS, TOKENS
 from svc.identify.model import Attribute
 from svc.identify.useragent.agent import Agent
-from tests.domain.matching_world import CHROME, DAY_MS, DESKTOP_VALUES, MINUTE_MS
+from tests.domain.matching_world import CHROME, DAY_MS, DESKTOP_VALUES, MINUTE_MS, other_device
 from tests.domain.test_matching_tokens import ELSEWHERE, FORUM, HOME, NEIGHBOR, SHOP, World, browser
 
 SAFARI = Agent(browser_family="safari", browser_version=1700, os_family="macos", os_release=1400)
@@ -102,6 +102,22 @@ def test_a_browser_that_clears_its_storage_stays_one_visitor_though_an_equal_dev
     world = World()
     assert world.comes("elsewhere", ip=ELSEWHERE).number == 1
     assert [world.comes(name, day).number for day, name in enumerate("abcdef", start=1)] == [2] * 6
+
+
+@pytest.mark.slow(0.3)
+@pytest.mark.parametrize("days", [1, 10], ids=["from the start", "after ten days of one token"])
+def test_a_browser_that_clears_its_storage_stays_one_visitor_though_many_equal_devices_live_elsewhere(
+    days: int,
+) -> None:
+    """As phones of a common model do: without a token it is one visitor, too (decisions 18.4)."""
+    world = World()
+    for other in range(150):
+        world.comes(f"other {other}", other / 50, ip=f"90.{other}.1.9", values=other_device(str(other)))
+    for place in range(60):
+        for day in (3, 5):
+            world.comes(f"equal {place}", day + place / 60, ip=f"91.{place}.1.9")
+    first = {world.comes("a", 7 + day).number for day in range(days)}
+    assert first | {world.comes(name, 8 + days + 3 * place).number for place, name in enumerate("bcdefghi")} == first
 
 
 def test_visitors_that_were_parted_from_a_succession_are_no_equals_of_it() -> None:

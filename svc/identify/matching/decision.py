@@ -410,6 +410,10 @@ def _link_probability(
         nearby = at_home or best.network_context == WIDE
         if nearby and not alike:
             return statistics.link_nearby(features) if not best.exact else parameters.LINK_WITH_TOKEN_NEARBY
+        # Equal devices elsewhere say nothing of who cleared the storage here (decisions 18.4).
+        alone = best.network_context == NEAR and counts.get(blocks.NETWORK, 0.0) - gone < parameters.SOLE_DEVICE
+        if alone and features.token_is_new and hidden < parameters.HIDDEN_DEVICE:
+            return parameters.LINK_AT_HOME
         return parameters.LINK_WITH_TOKEN[alike]
     if best.visitor.keeps_tokens:
         return parameters.LINK_PRIVATE[alike]

@@ -310,7 +310,8 @@ where every link updates the template for the same reason (ADR 78); and anywhere
 speaks, and where equal devices stand that nobody has seen yet. With a token that is not known, and without one for a
 visitor whose tokens come back: where no other device is known to report what this one does, and where one is. With an
 unknown token and without such another device, there or in the same wide network: what is likelier than not, since a
-token that joined in doubt is given back when the older one returns."""
+token that joined in doubt is given back when the older one returns. With a new token and such devices elsewhere alone:
+as at home without one (ADR 173)."""
 RESIDENT_VISITS: Final = 3
 """Visits from which on a device lives where it was: there it is rather updated by now than another one on a visit."""
 SOLE_DEVICE: Final = 1.5

@@ -493,22 +493,17 @@ async def test_what_the_former_account_keeps_it_saw_at_the_newest_event_that_is_
     assert velocity["address"]["accounts"] == {"1h": 1, "24h": 2, "30d": 2}
 
 
-@pytest.mark.parametrize(
-    ("fields", "detail"),
-    [
-        ({"account_id": ""}, ("account_id", "invalid_value", "body")),
-        ({"action": "Log in"}, ("action", "invalid_value", "body")),
-        ({"tag": "x" * 1025}, ("tag", "too_long", "body")),
-        ({"score": 1}, ("score", "unknown_field", "body")),
-        ({"account_id": 1}, ("account_id", "wrong_type", "body")),
-    ],
-)
-async def test_a_change_of_another_form_is_refused_and_changes_nothing(
-    live: Live, public: str, secret: str, fields: dict[str, Any], detail: tuple[str, str, str]
-):
+async def test_a_change_of_another_form_is_refused_and_changes_nothing(live: Live, public: str, secret: str):
     answer = await act(live, public, "a")
     with nothing_stored(live):
-        assert_error(await patch(live, secret, answer, **fields), 422, "validation_error", detail)
+        for fields, field, issue in (
+            ({"account_id": ""}, "account_id", "invalid_value"),
+            ({"action": "Log in"}, "action", "invalid_value"),
+            ({"tag": "x" * 1025}, "tag", "too_long"),
+            ({"score": 1}, "score", "unknown_field"),
+            ({"account_id": 1}, "account_id", "wrong_type"),
+        ):
+            assert_invalid(await patch(live, secret, answer, **fields), field, issue)
 
 
 async def test_only_events_of_the_keys_environment_within_retention_are_changed(live: Live, public: str, secret: str):

@@ -190,12 +190,12 @@ async def test_an_unidentifiable_visitor_is_erased_by_the_id_of_its_event(live: 
     assert_error(await admin("DELETE", f"/visitors/{answer['visitor_id']}"), 404, "not_found")
 
 
-@pytest.mark.parametrize("visitor_id", [NOBODY, "short", NOBODY + "A", "%C3%A9" * 20, "AAAAAAAAAAAAAAAAAAA%00"])
-async def test_an_unknown_visitor_returns_404(live: Live, key: str, admin: Automation, visitor_id: str):
+async def test_an_unknown_visitor_returns_404(live: Live, key: str, admin: Automation):
     """Decisions 7.6; whatever the path says in its place."""
     await identified(live, key)
     with nothing_stored(live):
-        assert_error(await admin("DELETE", f"/visitors/{visitor_id}"), 404, "not_found")
+        for visitor_id in (NOBODY, "short", NOBODY + "A", "%C3%A9" * 20, "AAAAAAAAAAAAAAAAAAA%00"):
+            assert_error(await admin("DELETE", f"/visitors/{visitor_id}"), 404, "not_found")
 
 
 async def test_only_an_admin_of_the_organization_can_erase_a_visitor(live: Live, admin: Automation):

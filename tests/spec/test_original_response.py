@@ -72,12 +72,12 @@ async def test_a_duplicate_that_does_not_ask_gets_the_request_id_only(live: Live
     assert (await visit(live, key, headers=KEYED)).json() == bare(first)
 
 
-@pytest.mark.parametrize("value", ["", "Full", "full, full", "true", "none"])
-async def test_another_value_of_the_replay_header_is_refused(live: Live, key: str, value: str):
+async def test_another_value_of_the_replay_header_is_refused(live: Live, key: str):
     """Decisions 1.4, 1.5: a mistyped header must not silently lose the response."""
     with nothing_stored(live):
-        response = await visit(live, key, headers={**KEYED, "x-svc-replay": value})
-        assert_invalid(response, "x-svc-replay", "invalid_value", "header")
+        for value in ("", "Full", "full, full", "true", "none"):
+            response = await visit(live, key, headers={**KEYED, "x-svc-replay": value})
+            assert_invalid(response, "x-svc-replay", "invalid_value", "header")
 
 
 async def test_the_original_response_comes_only_within_a_minute(live: Live, key: str):

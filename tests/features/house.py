@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 import httpx
 import msgspec
@@ -134,7 +134,7 @@ def _ordinary(body: type[msgspec.Struct], names: Names) -> dict[str, Any]:
 
 def environment(route: Route) -> dict[str, str]:
     """The parameter that says which events are meant, where a key does not: everything happens in development."""
-    given = str(getattr(route.query, "__annotations__", {}).get("environment", ""))
+    given = str(get_type_hints(route.query or object, include_extras=True).get("environment", ""))
     return {"environment": "test" if "live" in given else "development"} if given else {}
 
 

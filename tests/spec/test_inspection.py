@@ -236,7 +236,7 @@ def test_a_visitor_is_shown_with_its_events_until_it_is_erased(run: Run, toured:
     found = tables_of(ran)
     assert found[:3] == ["visitor_ids", "visitors", "visitor_places"]
     assert found[-2:] == 2 * ["events"]
-    assert set(found[3:-2]) == {"blocks"}
+    assert set(found[3:-2]) == {"blocks", "subject_notes"}
     assert [line["key"]["request_id"] for line in lines(ran)[-2:]] == [event["request_id"] for event in events[:2]]
     ran = run("inspect", "visitor", organization, toured.known["attested"], "--data", toured.directory, "--json")
     assert [name for name in tables_of(ran) if "keys" in name] == ["visitor_keys", "attested_keys"]

@@ -24,7 +24,7 @@ from svc.features.reviews import reviews
 from svc.features.rules.language.language import MAX_LENGTH as LONGEST_CONDITION
 from svc.features.rules.routes import MAX_PREVIEWED
 from svc.features.rules.ruleset import MAX_NAME, MAX_RULES
-from svc.features.webhooks import addresses, queues, refused, retries
+from svc.features.webhooks import addresses, queues, records, retries
 from svc.features.webhooks.commands.forwarding import TOLERANCE_S
 from svc.features.webhooks.jobs.endpoints import MAX_OVERLAP_HOURS
 from svc.features.webhooks.records import HISTORY_MS, MAX_ENDPOINTS
@@ -91,7 +91,7 @@ NUMBERS: list[tuple[str, Any, Any]] = [
     ("8.4: failing", (retries.FAILURES_TO_FAIL, retries.FAILING_AFTER_MS), (5, 10 * MINUTE_MS)),
     ("8.7: length of a URL", addresses.MAX_URL_LENGTH, 2_048),
     ("8.7: ports", (addresses.ALWAYS_PORT, addresses.FIRST_FREE_PORT), (443, 1_024)),
-    ("8.9: refusals", refused.INTERVAL_MS, MINUTE_MS),
+    ("8.9: refusals", records.REFUSALS_EVERY_MS, MINUTE_MS),
     ("11.3: rows of a subject, default page", (MAX_SHOWN, listing.DEFAULT_LIMIT), (100, 50)),
     ("11.4: counts, windows", (MOST, WINDOWS), (64, {"1h": 3_600, "24h": 86_400, "30d": 2_592_000})),
     ("11.5: thresholds", astuple(AccountThresholds()), (3, 5, 20, 6)),

@@ -144,11 +144,11 @@ async def test_rows_of_addresses_and_reports_are_deleted_after_their_period_and_
 @pytest.mark.slow(0.3)
 async def test_what_visitors_and_accounts_did_lately_is_deleted_after_30_to_60_days(live: Live, key: str):
     """Their records stay. Of those who come again nothing is deleted."""
-    for name in ("a", "b"):
-        await identified(live, key, marked(name), account_id=name)
+    for device, name in ((1, "a"), (2, "b")):
+        await identified(live, key, marked(name, device), account_id=name)
     await swept(live, EPOCH_MS)
     live.clock.advance(hours=24 * 29)
-    await identified(live, key, marked("b") | {"nonce": "n00000002"}, account_id="b")
+    await identified(live, key, marked("b", 2) | {"nonce": "n00000002"}, account_id="b")
 
     def kept() -> list[list[bool]]:
         with live.found.store.read() as snapshot:

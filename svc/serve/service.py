@@ -51,7 +51,7 @@ from svc.http.traffic import Describe, Traffic, details
 from svc.identify.indexing import indexer
 from svc.identify.keys import deferred
 from svc.identify.keys.signed_verdict import verdict_key
-from svc.identify.network_data.lookup import NetworkWatch
+from svc.identify.network_data.watch import NetworkWatch
 from svc.identify.recording.visitors import TAKEN_AT_ONCE
 from svc.kernel.config import Config
 from svc.kernel.limits.ratelimit import Buckets, MemoryBuckets

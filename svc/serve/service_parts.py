@@ -28,7 +28,8 @@ from svc.identify.attestation.trust import (
     read_revoked,
     read_roots,
 )
-from svc.identify.network_data.lookup import BuiltInRanges, NetworkWatch
+from svc.identify.network_data.lookup import BuiltInRanges
+from svc.identify.network_data.watch import NetworkWatch
 from svc.kernel.config import Config, ConfigError
 from svc.kernel.tenants import queries as lookups
 from svc.kernel.values.errors import explained

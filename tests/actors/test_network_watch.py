@@ -12,7 +12,8 @@ import trio
 from trio.testing import MockClock
 
 from svc.identify.network.facts import read_network
-from svc.identify.network_data.lookup import BuiltInRanges, NetworkWatch
+from svc.identify.network_data.lookup import BuiltInRanges
+from svc.identify.network_data.watch import NetworkWatch
 from tests.support.worlds import sim_world
 
 IP = "81.2.69.160"

@@ -24,7 +24,7 @@ from svc.command.logs import set_up_logging
 from svc.features.retention.jobs import last_believed_ms
 from svc.http.server.listening import ListeningSockets
 from svc.http.waiting import Obstructed, can_serve
-from svc.identify.network_data.lookup import NetworkWatch
+from svc.identify.network_data.watch import NetworkWatch
 from svc.identify.useragent import load_patterns
 from svc.kernel.config import Config
 from svc.kernel.store.directory import last_write_ms

@@ -267,7 +267,7 @@ def listed(snapshot: Snapshot, number: int, kind: ListKind, value: str) -> Itera
     including expired ones.
     """
     raw_lists = {raw_id(found.id): found.kind for found in lists_of(snapshot, number).values()}
-    for raw_list in dict.fromkeys([*raw_lists, *_stored_lists(snapshot, number)]):
+    for raw_list in (*raw_lists, *_stray_lists(snapshot, number, raw_lists)):
         if raw_lists.get(raw_list, kind) == kind:  # one that was deleted may have been of this kind
             entry = stored_entry(snapshot, number, raw_list, value) or _unreadable(snapshot, number, raw_list, value)
             if entry is not None:
@@ -310,23 +310,27 @@ def delete_stray(transaction: Transaction, number: int, most: int) -> int:
     """Delete up to `most` entries of lists that were deleted; returns how many there were."""
     there = {raw_id(found.id) for found in lists_of(transaction, number).values()}
     deleted = 0
-    for raw_list in _stored_lists(transaction, number):
-        if raw_list not in there:
-            deleted += _purge(transaction, number, raw_list, most - deleted)
+    for raw_list in _stray_lists(transaction, number, there):
+        deleted += _purge(transaction, number, raw_list, most - deleted)
         if deleted == most:
             break
     return deleted
 
 
-def _stored_lists(snapshot: Snapshot, number: int) -> Iterator[bytes]:
-    """Yield the id of each list that has entries, with one look-up each."""
-    start: tuple[int, bytes] | None = (number, bytes(LIST_ID_BYTES))
-    while start is not None:
-        found = next(snapshot.scan_keys(LIST_ENTRIES, start, (number + 1,)), None)
-        start = None
-        if found is not None:
+def _stray_lists(snapshot: Snapshot, number: int, there: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the id of each list that has entries and is not one of these. Each gap between two of them is a look-up
+    that waits for no other: in a database one round trip serves all.
+    """
+    start = bytes(LIST_ID_BYTES)
+    for end in [*((number, raw_list) for raw_list in sorted(there)), (number + 1,)]:
+        while (found := next(snapshot.scan_keys(LIST_ENTRIES, (number, start), end), None)) is not None:
             yield found[1]
-            start = (number, (int.from_bytes(found[1]) + 1).to_bytes(LIST_ID_BYTES))
+            start = _behind(found[1])
+        start = _behind(end[1]) if len(end) > 1 else start
+
+
+def _behind(raw_list: bytes) -> bytes:
+    return (int.from_bytes(raw_list) + 1).to_bytes(LIST_ID_BYTES)
 
 
 LIST_ID_BYTES = 20

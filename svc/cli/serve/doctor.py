@@ -206,7 +206,7 @@ def _organizations_of(store: Readable) -> list[int]:
 
 
 def _of_each(store: Readable, find: Callable[[Snapshot, int], Iterable[str]], most: int | None = None) -> list[str]:
-    """Return what is found of each organization, with its id; `most`: of so many of them, `None` = of all."""
+    """Return what is found of each organization, with its id; of at most `most` organizations, `None` = of all."""
     found: list[str] = []
     for number in _organizations_of(store)[:most]:
         with store.read() as snapshot:

@@ -32,7 +32,7 @@ class VisitorHistory(msgspec.Struct, frozen=True):
 
     def on(self, day: int) -> VisitorHistory:
         """Return the history as it counts on a UTC day: the first visit of a day takes over the day before, but counts
-        lessons anew. A visit of the day before may be committed after midnight's.
+        lessons from zero. A visit of the day before may be committed after midnight's.
         """
         if day <= self.day <= day + 1:
             return self

@@ -108,7 +108,7 @@ def _placed(transaction: Transaction, number: int, event: Event) -> Event:
 def rewrite_event(
     transaction: Transaction, number: int, request_id: UUID, before: Event, after: Event, now_ms: int
 ) -> None:
-    """Replace a stored event, index it anew and note the change now (Unix ms); hour counters stay as they are."""
+    """Replace a stored event, index it again and note the change now (Unix ms); hour counters stay as they are."""
     event_index.unindex(transaction, number, [(request_id.bytes, before)])
     transaction.put(EVENTS, (number, request_id.bytes), after)
     event_index.add(transaction, number, request_id.bytes, after)

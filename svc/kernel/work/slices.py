@@ -117,7 +117,7 @@ async def found_behind(
 
 
 async def in_turns(slices: AsyncGenerator[list[R]], held: Held) -> AsyncGenerator[list[R]]:
-    """Yield what a long read does. `held()` is entered for its slices and rests, not for whoever takes them."""
+    """Yield what a long read does. `held()` is entered for its slices and rests, not for the consumer."""
     async with aclosing(slices):
         while True:
             async with held():

@@ -64,7 +64,7 @@ _OTHERS_OF: Final[dict[Subject, Callable[[EventSubjects], tuple[int | None, ...]
 
 
 def event_subjects(number: int, request_id: bytes, event: Event, visitor: int | None) -> EventSubjects:
-    """Return the subjects of an event. `number`: the organization's; `visitor`: that of its visitor."""
+    """Return the subjects of an event. `number`: the organization's; `request_id`: 16 bytes; `visitor`: its number."""
     account = None if event.account_id is None else account_digest(number, event.account_id)
     return EventSubjects(
         number,

@@ -154,7 +154,9 @@ def purge_key(transaction: Transaction, key: ApiKey, digest: bytes, now_ms: int)
 
 
 def keys_refusal(snapshot: Snapshot, digests: Iterable[bytes], origin: str | None, now_ms: int) -> Refusal | None:
-    """Return `401 unauthorized` if a key was revoked, or no longer allows the `origin`, since authentication."""
+    """Return `401 unauthorized` if a key was revoked, or no longer allows the normalized `origin`, since it was
+    authenticated; else `None`.
+    """
     for digest in digests:
         key = find_key(snapshot, digest)
         if key is None or not key.usable(now_ms):

@@ -40,7 +40,9 @@ class LastingFault:
         return {"seconds": round(now_s - self._began_s), "times": dict(self._times)}
 
     def over(self) -> dict[str, Any] | None:
-        """Return, once, the fields of the line that says that the fault is over, if it was not met for `QUIET_S`."""
+        """Return the fields of the line that says that the fault is over, once, if it was not met for `QUIET_S`; else
+        `None`. The caller knows that its cause is gone.
+        """
         if not self._times or self._elapsed_s() - self._met_s < QUIET_S:
             return None
         lasted = {"seconds": round(self._met_s - self._began_s), "times": dict(self._times)}

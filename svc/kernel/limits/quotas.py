@@ -188,7 +188,7 @@ def row_bytes(length: int) -> int:
 def may_identify(
     holding: Holding, quotas: Quotas, capacity_bytes: int, *, production: bool
 ) -> Literal["nonproduction_day", "store_share"] | None:
-    """Return which quota forbids one more event now; `holding` is that of today (`Holding.on`)."""
+    """Return which quota forbids one more event now, `None` = none; `holding` is that of today (`Holding.on`)."""
     if not production and holding.nonproduction >= quotas.nonproduction_per_day:
         return "nonproduction_day"
     return None if has_capacity(holding, quotas, capacity_bytes) else "store_share"

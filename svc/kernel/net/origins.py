@@ -37,7 +37,9 @@ _LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 
 
 def normalize_origin(text: str) -> str | None:
-    """Return the one spelling of an origin (decisions 2.6); `None` for a path, a bare host, `null`, `*` and so on."""
+    """Return the one spelling of an origin: lower case, IDNA-encoded, without the default port (decisions 2.6). `None`
+    for other text, such as a path, a bare host, `null` or `*`.
+    """
     return _normalize(text, wildcard=False)
 
 
@@ -47,7 +49,9 @@ def normalize_pattern(text: str) -> str | None:
 
 
 def origin_allowed(origin: str, patterns: Sequence[str], environment: Environment) -> bool:
-    """Return whether a pattern, or a development key on a loopback host, accepts a normalized origin."""
+    """Return whether a key with these patterns accepts a normalized origin: without patterns none, but for a
+    development key, which accepts loopback hosts on any port besides.
+    """
     if environment == "development" and is_loopback(origin):
         return True
     return any(_matches(origin, pattern) for pattern in patterns)

@@ -93,7 +93,7 @@ def engine_at(
     durable: bool = True,
     open_engine: OpenEngine | None = None,
 ) -> Engine:
-    """Open the engine of the store in a directory, with `open_engine` if given, or in a database; raises as that."""
+    """Open the engine of the store in a directory, with `open_engine` if given, or a database. Raises as those do."""
     if isinstance(location, Path):
         return (open_engine or LmdbEngine.open)(
             location, map_bytes=map_bytes, durable=durable, check_row=installed().check_row

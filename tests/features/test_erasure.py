@@ -172,7 +172,7 @@ async def test_the_export_of_an_account_has_every_row_that_its_erasure_deletes_o
         before, number = texts(live), house.organization.number
         exported = SubjectRows(cast("ReadOnlyStore", live.found.store), number, "account", mine)
         of_account = exported.of_subject()
-        of_events = [row for request_id in exported.request_ids for row in exported.of_event(request_id)]
+        of_events = [row for _, found in exported.of_events() for row in found]
         found = {(row.table.name, row.key): row for row in (*of_account, *of_events)}
         assert exported.corrupt == 0
         await erase(house, "account", mine)

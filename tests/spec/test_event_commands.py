@@ -30,6 +30,7 @@ from svc.identify.events.listing import Filters
 from svc.identify.queries.events import put_event
 from svc.identify.scoring.signals import EVIDENCE
 from svc.kernel.store.overlay import Overlay
+from svc.kernel.store.postgresql.connection.wire import Wire
 from svc.kernel.store.schema.table import NotPersonal
 from svc.kernel.store.snapshot import Transaction
 from svc.world import World
@@ -492,6 +493,32 @@ def test_an_unidentifiable_visitor_has_only_its_events(run: Run, shop: Shop):
     assert ids(found["events"]) == shop.rows_with(4)
     exported = run("visitor", "export", shop.organization, visitor_id).json
     assert ids(exported["events"]) == shop.rows_with(4)
+
+
+@pytest.mark.only_on("postgresql", "no other store has round trips")
+async def test_the_export_of_a_visitor_reads_many_events_in_a_round_trip(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    visitor_id, events = "", 80
+    async with live_service(tmp_path / "data", now_ms=World.real().now_ms() - 3_600_000) as live:
+        public = live.issue(environment="production")[1]
+        for _ in range(events):
+            live.clock.now_ms += 1000
+            visitor_id = succeeded(await visit(live, public, marked("a"), account_id="user-7"))["visitor_id"]
+    trips = 0
+    exchange_now = Wire.exchange_now
+
+    def counted(wire: Wire, *what: Any, **how: Any) -> Any:
+        nonlocal trips
+        trips += 1
+        return exchange_now(wire, *what, **how)
+
+    monkeypatch.setattr(Wire, "exchange_now", counted)
+    monkeypatch.setenv("SVC_DATA", str(tmp_path / "data"))
+    for subject, subject_id in (("visitor", visitor_id), ("account", "user-7")):
+        trips = 0
+        assert run(subject, "export", live.organization.id, subject_id).json["event_count"] == events
+        assert 0 < trips < events, subject
 
 
 def test_the_export_of_a_visitor_has_every_row_that_its_erasure_changes(run: Run, shop: Shop):

@@ -48,7 +48,7 @@ from svc.kernel.store.reading import ReadOnlyStore, read_only_database
 from svc.kernel.store.schema.key_parts import show_uuid
 from svc.kernel.store.steps import QUIET, Steps
 from svc.kernel.values.fields import Environment
-from svc.kernel.values.ids import is_visitor_id, made_at_ms
+from svc.kernel.values.ids import is_visitor_id
 from svc.kernel.values.timestamps import timestamp
 from svc.world import World
 
@@ -138,11 +138,9 @@ def subject_export(
 def _pieces(head: dict[str, Any], found: SubjectRows) -> Iterator[bytes]:
     yield _encoder.encode(head)[:-1] + b',"events":['
     comma = b"\n"
-    for request_id in sorted(found.request_ids, key=made_at_ms):
-        rows = found.of_event(request_id)
-        if rows:
-            yield comma + _encoder.encode({"request_id": show_uuid(request_id), "rows": _by_table(rows)})
-            comma = b",\n"
+    for request_id, rows in found.of_events():
+        yield comma + _encoder.encode({"request_id": show_uuid(request_id), "rows": _by_table(rows)})
+        comma = b",\n"
     yield b"\n]}\n"
     if found.corrupt:
         click.echo(f"{found.corrupt} corrupt rows, which the document names; `svc check` says what to do.", err=True)

@@ -9,7 +9,8 @@ state of its own, as `inspection` does.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 from svc.features.contracts.erased import Keys, Owner
 from svc.features.erasure import policies
@@ -20,12 +21,16 @@ from svc.features.inspection.inspection import Row, find_rows, under
 from svc.features.reviews.queries import subject_stem
 from svc.identify.events.listing import filters_of
 from svc.identify.model import Subject
-from svc.identify.queries.events import event_if_readable, events_matching
+from svc.identify.queries.events import event_if_readable, request_ids_matching
 from svc.identify.tables import DELETED_VISITORS, ERASURES, EVENTS, VISITOR_IDS
 from svc.kernel.store.reading import ReadOnlyStore
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.table import ErasedBy, Table
 from svc.kernel.store.snapshot import Snapshot
+from svc.kernel.values.ids import made_at_ms
+
+EVENTS_AT_ONCE: Final = 64
+"""Events whose rows are read in one state: in a database, in the round trips that one event takes."""
 
 
 def of_visitor(store: ReadOnlyStore, number: int, visitor_id: str) -> Iterator[Row]:
@@ -101,8 +106,7 @@ class SubjectRows:
         with store.read() as snapshot:
             if subject == "visitor":
                 self._visitor = _visitor_number(snapshot, number, subject_id.encode())
-            found = events_matching(snapshot, number, filters_of(subject, subject_id))
-            self.request_ids = [request_id for request_id, _ in found]
+            self.request_ids = request_ids_matching(snapshot, number, filters_of(subject, subject_id))
             """Of its events, in no order of time: 16 bytes each."""
             self._is_named = (
                 any(of.is_known(snapshot, number, subject, subject_id) for of in forgetting())
@@ -119,37 +123,54 @@ class SubjectRows:
         """Return the ids of a visitor, its record, history, reviews, notes, and lists and look-alike lists that name
         it; the record of an account, its labels, reviews, notes, and lists that name it.
         """
-        owner = Owner(self._number, self._visitor) if self._subject == "visitor" else None
         with self._store.read() as snapshot:
-            finders = _finders(self._number, self._subject, self._id, self._visitor)
-            return self._read(snapshot, owner, ((table, find(snapshot)) for table, find in finders))
+            return self._counted(snapshot.evaluate(self._subject_rows))
 
-    def of_event(self, request_id: bytes) -> list[Row]:
-        """Return the rows of one of its events: the report, later changes, its rows in indexes and histories, and its
-        webhooks; of a corrupt one what its id leads to. Empty if it was deleted meanwhile.
+    def of_events(self) -> Iterator[tuple[bytes, list[Row]]]:
+        """Yield its events by their ids, oldest first, each with its rows: the report, later changes, those in indexes
+        and histories, and its webhooks; of a corrupt one what its id leads to. Without those deleted meanwhile.
         """
-        with self._store.read() as snapshot:
-            event = event_if_readable(snapshot, self._number, request_id)
-            found = [(EVENTS, policies.rows_by(snapshot, self._number, "request_id", request_id))]
-            found += [
-                (of.tables[0], of.of_event(snapshot, self._number, request_id, event))
-                for of in erased().values()
-                if of.of_event is not None and event is not None
-            ]
-            visitor = self._visitor
-            if self._subject == "account" and event is not None:
-                visitor = _visitor_number(snapshot, self._number, event.verdict.visitor_id.encode())
-            return self._read(snapshot, Owner(self._number, visitor, request_id, event), found)
+        ordered = sorted(self.request_ids, key=made_at_ms)
+        for start in range(0, len(ordered), EVENTS_AT_ONCE):
+            some = ordered[start : start + EVENTS_AT_ONCE]
+            with self._store.read() as snapshot:
+                found = snapshot.evaluate(partial(self._rows_of_events, some))
+            yield from ((one, self._counted(rows)) for one, rows in zip(some, found, strict=True) if rows)
 
-    def _read(self, snapshot: Snapshot, owner: Owner | None, found: Iterable[tuple[Table[Any], Keys]]) -> list[Row]:
-        """Return the rows under these keys; where no further ones could be found, a row without a key says why."""
-        rows: list[Row] = []
-        for table, some in found:
-            keys, problem = _readable(some)
-            rows += _own(snapshot, owner, keys)
-            rows += [] if problem is None else [Row(table, b"", None, problem)]
+    def _rows_of_events(self, request_ids: list[bytes], snapshot: Snapshot) -> list[list[Row]]:
+        return [self._event_rows(snapshot, request_id) for request_id in request_ids]
+
+    def _subject_rows(self, snapshot: Snapshot) -> list[Row]:
+        owner = Owner(self._number, self._visitor) if self._subject == "visitor" else None
+        finders = _finders(self._number, self._subject, self._id, self._visitor)
+        return _rows(snapshot, owner, ((table, find(snapshot)) for table, find in finders))
+
+    def _event_rows(self, snapshot: Snapshot, request_id: bytes) -> list[Row]:
+        event = event_if_readable(snapshot, self._number, request_id)
+        found = [(EVENTS, policies.rows_by(snapshot, self._number, "request_id", request_id))]
+        found += [
+            (of.tables[0], of.of_event(snapshot, self._number, request_id, event))
+            for of in erased().values()
+            if of.of_event is not None and event is not None
+        ]
+        visitor = self._visitor
+        if self._subject == "account" and event is not None:
+            visitor = _visitor_number(snapshot, self._number, event.verdict.visitor_id.encode())
+        return _rows(snapshot, Owner(self._number, visitor, request_id, event), found)
+
+    def _counted(self, rows: list[Row]) -> list[Row]:
         self.corrupt += sum(row.problem is not None for row in rows)
         return rows
+
+
+def _rows(snapshot: Snapshot, owner: Owner | None, found: Iterable[tuple[Table[Any], Keys]]) -> list[Row]:
+    """Return the rows under these keys; where no further ones could be found, a row without a key says why."""
+    rows: list[Row] = []
+    for table, some in found:
+        keys, problem = _readable(some)
+        rows += _own(snapshot, owner, keys)
+        rows += [] if problem is None else [Row(table, b"", None, problem)]
+    return rows
 
 
 def _visitor_number(snapshot: Snapshot, number: int, raw_id: bytes) -> int:

@@ -345,11 +345,33 @@ def events_matching(
     """Yield (request id, 16 bytes, and event) of the organization's events that match, however old; `None` for one
     that cannot be read, which the index has for these filters.
     """
+    for request_id in _indexed(snapshot, number, filters, environments):
+        yield from _matching(snapshot, number, filters, (request_id,))
+
+
+def request_ids_matching(snapshot: Snapshot, number: int, filters: Filters) -> list[bytes]:
+    """Return the request ids of what `events_matching` yields. In a database it takes a round trip for many events."""
+    found, at_once = [*_indexed(snapshot, number, filters, ENVIRONMENTS)], KEYS_OF_A_LOOK
+    parts = (found[start : start + at_once] for start in range(0, len(found), at_once))
+    return [
+        request_id
+        for part in parts
+        for request_id, _ in snapshot.evaluate(lambda state, part=part: [*_matching(state, number, filters, part)])
+    ]
+
+
+def _indexed(snapshot: Snapshot, number: int, filters: Filters, environments: Sequence[Environment]) -> Iterator[bytes]:
     for environment in map(ENVIRONMENTS.index, environments):
-        for _, request_id in Search(snapshot, Scope(number, environment), wanted(filters)):
-            event = event_if_readable(snapshot, number, request_id)
-            if event is None or filters.matches(event):  # another may have its digests
-                yield request_id, event
+        yield from (raw_id for _, raw_id in Search(snapshot, Scope(number, environment), wanted(filters)))
+
+
+def _matching(
+    snapshot: Snapshot, number: int, filters: Filters, request_ids: Sequence[bytes]
+) -> Iterator[tuple[bytes, Event | None]]:
+    for request_id in request_ids:
+        event = event_if_readable(snapshot, number, request_id)
+        if event is None or filters.matches(event):  # another may have its digests
+            yield request_id, event
 
 
 def event_by_request(

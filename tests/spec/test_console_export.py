@@ -14,6 +14,7 @@ import trio
 from svc.features.exports import console_routes as export
 from svc.features.exports.lines import FILE_COLUMNS
 from svc.features.lists.command import read_csv
+from svc.http.exchange import LOOK_EVERY_S
 from svc.kernel.work import slices
 from tests.spec.console import Console
 from tests.spec.console_browser import API, SESSION, signed_in
@@ -179,5 +180,6 @@ async def test_a_download_ends_without_its_end_when_its_session_or_key_has(
                 await download.open(head)
                 assert (await download.part() or "").count("\n") == 1, "the names of the columns"
                 await end()
+                live.clock.advance(seconds=LOOK_EVERY_S)
             with pytest.raises((EOFError, trio.BrokenResourceError)):
                 await download.part()

@@ -19,13 +19,13 @@ from svc.http.callers.caller import Caller
 from svc.http.callers.sessions import signed_out
 from svc.http.route import NOT_NOW, Call, Services
 from svc.kernel.access.audit import Actor, AuditRecord, asked
-from svc.kernel.access.jobs import audited, find_session, keys_refusal, note_session_use, touch_is_due
+from svc.kernel.access.credentials import ApiKey
+from svc.kernel.access.jobs import FoundSession, audited, find_session, keys_refusal, note_session_use, touch_is_due
 from svc.kernel.access.jobs import note_use as note_key_use
-from svc.kernel.access.tables import SESSIONS
 from svc.kernel.store.engine import UnavailableError
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.store import StoreFullError
-from svc.kernel.tenants.queries import is_removed
+from svc.kernel.tenants.queries import find_key, is_removed
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.work.store_watch import STALLED_S
 
@@ -159,20 +159,29 @@ async def _note(services: Services, number: int, job: Callable[[Transaction], No
             await services.store.write_one(job, number)
 
 
-async def note_open_stream(services: Services, caller: Caller) -> None:
-    """Note that a stream of the caller's session is open now, which is use of it: at most one commit a minute. Where
-    there is no space for it, or the store takes nothing, it is not noted.
+async def still_holds(services: Services, caller: Caller) -> bool:
+    """Return whether the caller's session or key is valid now, also for a response that takes long to send."""
+    return await services.store.query(partial(_standing, caller=caller, now_ms=services.world.now_ms())) is not None
+
+
+async def still_holds_in_use(services: Services, caller: Caller) -> bool:
+    """Return as `still_holds`, and note that a response is being sent to the session, which is use of it (decisions
+    15.6): at most one commit a minute. Where there is no space for it, or the store takes nothing, it is not noted.
     """
     used, number, now_ms = caller.session, caller.organization.number, services.world.now_ms()
-    if used is None:
-        return
-
-    def is_due(snapshot: Snapshot) -> bool:
-        session = snapshot.get(SESSIONS, number, used.digest)
-        return session is not None and session.touch_is_due(now_ms)
-
-    if await services.store.query(is_due):
+    found = await services.store.query(partial(_standing, caller=caller, now_ms=now_ms))
+    if used is not None and isinstance(found, FoundSession) and found.session.touch_is_due(now_ms):
         await _note(services, number, partial(note_session_use, number=number, digest=used.digest, now_ms=now_ms))
+    return found is not None
+
+
+def _standing(snapshot: Snapshot, caller: Caller, now_ms: int) -> FoundSession | ApiKey | None:
+    """Return the caller's session or key, `None` if it has ended."""
+    number = caller.organization.number
+    if caller.session is not None:
+        return find_session(snapshot, number, caller.session.digest, now_ms)
+    key = find_key(snapshot, caller.digest)
+    return key if key is not None and key.usable(now_ms) and not is_removed(snapshot, number) else None
 
 
 def caller_of(call: Call) -> Caller:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing, nullcontext
+from contextlib import aclosing, nullcontext, suppress
 from typing import NamedTuple
 
 import msgspec
@@ -27,7 +27,7 @@ from svc.http.callers.authentication import (
 )
 from svc.http.callers.caller import Caller, Site
 from svc.http.callers.sessions import authenticate_session, cleared_cookie, read_site, signed_out
-from svc.http.change import note_use
+from svc.http.change import note_use, still_holds_in_use
 from svc.http.pages.app import Pages
 from svc.http.query import read_query
 from svc.http.responses import NEVER_CACHED, Response, encode_headers, preflight, render
@@ -54,6 +54,16 @@ LARGE_BODY_BYTES = 65_536
 """Unpacking one of these takes milliseconds, and so does decoding it: others have a turn in between."""
 
 _NO_FIELDS = nullcontext()
+
+
+LOOK_EVERY_S = 1.0
+"""How often it is looked again whether the session or key of a download is valid. On a database each part of a file
+would otherwise take twice as many round trips."""
+CUT_OFF = "a download was cut off: its session or key has ended"
+
+
+class AccessEndedError(Exception):
+    """The session or key of a download has ended: nothing more is sent, and the response gets no end."""
 
 
 class _Arrived(NamedTuple):
@@ -108,14 +118,23 @@ class Exchange:
             stream.close()
             self._traffic.ended(context, response.status)
 
-        parts = self._noted(stream.parts, context)
+        parts = self._noted(stream, context)
         return response._replace(stream=stream._replace(close=close, parts=parts))
 
-    async def _noted(self, parts: AsyncGenerator[bytes], context: RequestContext) -> AsyncGenerator[bytes]:
-        """Yield the parts of a stream. Count a corrupt row, which ends it, as that of any other request."""
-        async with aclosing(parts):
+    async def _noted(self, stream: Stream, context: RequestContext) -> AsyncGenerator[bytes]:
+        """Yield the parts of a stream. Count a corrupt row, which ends it, as that of any other request. Raises
+        `AccessEndedError` in the place of a part of a file if the session or key is found to have ended.
+        """
+        caller, elapsed_s = context.caller if stream.is_file else None, self._services.world.elapsed_s
+        looked_s = elapsed_s()
+        async with aclosing(stream.parts) as parts:
             try:
                 async for part in parts:
+                    if caller is not None and elapsed_s() >= looked_s + LOOK_EVERY_S:
+                        looked_s = elapsed_s()
+                        if not await still_holds_in_use(self._services, caller):
+                            log.info(CUT_OFF, request_id=str(context.request_id), operation=context.operation_id)
+                            raise AccessEndedError
                     yield part
             except CorruptionError as error:
                 self._services.corrupt.note(context.operation_id, None, error)
@@ -378,12 +397,15 @@ def application(exchange: Exchange) -> Application:
 
 
 async def _send_stream(reply: Reply, status: int, headers: Headers, stream: Stream) -> None:
-    """Send a stream to its end, or until this task is cancelled because nobody reads it any more, and close it."""
+    """Send a stream to its end, or until this task is cancelled because nobody reads it any more, and close it. What
+    may not be sent to its end has none, so that nobody takes it for whole.
+    """
     try:
         reply.begin(status, headers, is_stream=not stream.is_file)
-        async with aclosing(stream.parts) as parts:
-            async for part in parts:
-                await reply.send(part)
-        await reply.end()
+        with suppress(AccessEndedError):
+            async with aclosing(stream.parts) as parts:
+                async for part in parts:
+                    await reply.send(part)
+            await reply.end()
     finally:
         stream.close()

@@ -76,7 +76,7 @@ EVENTS = Table(
     Flattened(Event, EVENT_FIELDS),
     KeptFor(RETENTION_MS, setting="event_retention_days"),
     ErasedByKey("request_id"),
-    invariants=("events", "holding", "velocity", "accounts", "outcomes", "labels"),
+    invariants=("events", "holding", "velocity", "accounts", "labels"),
 )
 DOCUMENTS = Table(
     "documents", _REQUEST, Record(Document), With("events"), ErasedByKey("request_id"), invariants=("events", "holding")

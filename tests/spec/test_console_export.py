@@ -5,17 +5,26 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+import trio
 
 from svc.features.exports import console_routes as export
 from svc.features.exports.lines import FILE_COLUMNS
 from svc.features.lists.command import read_csv
+from svc.http.exchange import LOOK_EVERY_S
 from svc.kernel.work import slices
 from tests.spec.console import Console
+from tests.spec.console_browser import API, SESSION, signed_in
+from tests.spec.people import came_in
 from tests.spec.responses import HEADLESS, act, assert_error, assert_invalid
+from tests.spec.test_console_stream import Watching
 from tests.support.live import Live
+
+Ending = Callable[[], Awaitable[object]]
+"""Ends a session or key."""
 
 
 async def busy(live: Live, visits: int = 5) -> str:
@@ -126,3 +135,51 @@ async def test_an_exported_list_has_every_value_that_may_be_in_one(live: Live):
     exported = await console.get(f"{path}/export")
     _, entries = read_csv(exported.content, "tag", 0)
     assert [entry.value for entry in entries] == values
+
+
+async def removed(live: Live) -> tuple[str, Ending]:
+    """A member who is removed."""
+    browser, admin = await came_in(live), await signed_in(live)
+    member_id = (await browser("GET", SESSION)).json()["member"]["id"]
+    path = f"{API}/management/organizations/{live.organization.id}/members/{member_id}"
+    return f"cookie: svc-console={browser.cookie}", lambda: admin("DELETE", path)
+
+
+async def signed_out(live: Live) -> tuple[str, Ending]:
+    """Somebody who signs out."""
+    browser = await signed_in(live)
+    return f"cookie: svc-console={browser.cookie}", lambda: browser("DELETE", SESSION)
+
+
+async def revoked(live: Live) -> tuple[str, Ending]:
+    """A management key that is revoked."""
+    console = Console(live)
+
+    async def revoke() -> None:
+        live.revoke(console.key)
+
+    return f"x-api-key: {console.secret}", revoke
+
+
+@pytest.mark.parametrize("path", ["/events/export", "/lists/{}/export"])
+@pytest.mark.parametrize("who", [removed, signed_out, revoked])
+async def test_a_download_ends_without_its_end_when_its_session_or_key_has(
+    live: Live, path: str, who: Callable[[Live], Awaitable[tuple[str, Ending]]]
+):
+    await busy(live, 1)
+    console, under = Console(live), f"/management/organizations/{live.organization.id}/lists"
+    tags = (await console.post(under, {"name": "orders", "kind": "tag"})).json()["id"]
+    await console.post(f"{under}/{tags}/entries", {"entries": [{"value": "order-1"}]})
+    credential, end = await who(live)
+    head = f"GET {API}{path.format(tags)} HTTP/1.1\r\nhost: 127.0.0.1:{live.port}\r\n{credential}\r\n\r\n"
+    long_reads = live.service.services.limits.long_reads
+    async with await trio.open_tcp_stream("127.0.0.1", live.port) as stream:
+        with trio.fail_after(30):
+            download = Watching(stream)
+            async with long_reads.turn(live.organization.number).held():
+                await download.open(head)
+                assert (await download.part() or "").count("\n") == 1, "the names of the columns"
+                await end()
+                live.clock.advance(seconds=LOOK_EVERY_S)
+            with pytest.raises((EOFError, trio.BrokenResourceError)):
+                await download.part()

@@ -10,8 +10,14 @@ from typing import Any
 import pytest
 import trio
 
+from svc.command.output import CommandError
+from svc.features.keys.command import check_name as check_key_name
+from svc.features.organizations.command import check_name as check_organization_name
+from svc.features.views.tables import is_name
 from svc.kernel.tenants.queries import organization
 from svc.kernel.tenants.tables import ORGANIZATIONS
+from tests.spec.automation import Automation
+from tests.spec.people import add_member
 from tests.spec.responses import (
     BROWSER,
     IDENTIFY,
@@ -27,6 +33,10 @@ from tests.spec.responses import (
 from tests.support.live import ORIGIN, Live, report
 
 pytestmark = pytest.mark.any_store
+
+INVISIBLE = [" ", "\n", "\u3000", "\u200b", "\u202e\ufeff", "\xad \u2060", "\u3164", "\u2800\ufe0f", "\u115f\u034f"]
+SEEN = ["a", "\u200ba", "\u0628", "\u5b57", "\U0001f469\u200d\U0001f4bb", "\u0301e", "-"]
+"""Names that people can tell from none."""
 
 
 async def test_request_ids_are_uuids_of_version_7_and_sort_by_time(live: Live, key: str):
@@ -48,6 +58,34 @@ async def test_ids_of_organizations_and_keys_have_a_prefix_and_those_of_visitors
     assert re.fullmatch(r"org_[0-9A-Za-z]{20}", live.organization.id)
     assert re.fullmatch(r"key_[0-9A-Za-z]{20}", key.id)
     assert VISITOR_ID.fullmatch(answer["visitor_id"])
+
+
+async def test_a_name_that_nobody_could_see_is_refused(live: Live):
+    """Of keys, members and rules; of saved filters too, and commands have the same check."""
+    admin, rules = Automation(live), [{"condition": "score > 90", "action": "review"}]
+    member = f"/members/{add_member(live).id}"
+    asked: list[tuple[str, str, dict[str, Any]]] = [
+        ("POST", "/sdk-keys", {"environment": "staging"}),
+        ("POST", "/proxy-credentials", {"environment": "staging"}),
+        ("POST", "/members", {"email": "{}@shop.example", "role": "viewer"}),
+        ("PATCH", member, {}),
+    ]
+    for at, name in enumerate(INVISIBLE):
+        for method, path, body in asked:
+            assert_invalid(await admin(method, path, body | {"name": name}), "name", "invalid_value")
+        put = {"revision": 0, "rules": [rules[0] | {"name": name}]}
+        assert_invalid(await admin("PUT", "/rules", put), "rules[0].name", "invalid_value")
+        assert not is_name(name), at
+        for check in (check_key_name, check_organization_name):
+            with pytest.raises(CommandError, match="invisible"):
+                check(name)
+    for at, name in enumerate(SEEN):
+        for method, path, body in asked:
+            filled = body | ({"email": f"ada{at}@shop.example"} if "email" in body else {})
+            assert (await admin(method, path, filled | {"name": name})).is_success, (path, name)
+        put = {"revision": at, "rules": [rules[0] | {"name": name}]}
+        assert (await admin("PUT", "/rules", put)).is_success, name
+        assert check_key_name(name) == check_organization_name(name) == name
 
 
 async def test_every_response_has_its_own_request_id(live: Live, key: str):

@@ -12,6 +12,7 @@ import httpx
 import msgspec
 import pytest
 
+from svc.cli.develop.dev import metrics_at
 from svc.cli.store.initialize import initialize
 from svc.features.schema import SCHEMA
 from svc.features.upgrade.upgrade import upgrade
@@ -326,3 +327,34 @@ def test_a_public_key_without_origins_or_platforms_is_refused(run: Run, environm
 def test_a_development_service_needs_a_port_that_its_links_can_name(run: Run, tmp_path: Path, bind: str):
     run("dev", "--data", tmp_path / "dev", "--bind", bind).assert_refused(f"--bind: {bind!r}")
     assert not (tmp_path / "dev").exists()
+
+
+@pytest.mark.only_on("lmdb", "`svc dev` keeps its store in a data directory")
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [("tls_certfile", "/none.pem"), ("tls_keyfile", "/none.pem"), ("hsts_max_age_s", "60")],
+)
+def test_a_development_service_refuses_settings_of_the_https_that_it_does_not_serve(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: str, value: str
+):
+    monkeypatch.setenv(f"SVC_{setting.upper()}", value)
+    refused = run("dev", "--data", tmp_path / "dev", "--bind", "192.0.2.1:1")
+    refused.assert_refused(f"`{setting}`", "`svc dev` serves plain HTTP", f"unset SVC_{setting.upper()}")
+    assert not (tmp_path / "dev").exists()
+
+
+@pytest.mark.parametrize(
+    ("variables", "line", "where"),
+    [
+        ({}, "", "127.0.0.1:0"),
+        ({}, 'metrics_bind = "127.0.0.1:9465"', "127.0.0.1:9465"),
+        ({}, 'metrics_bind = ""', ""),
+        ({"SVC_METRICS_BIND": "127.0.0.1:9464"}, 'metrics_bind = ""', "127.0.0.1:9464"),
+    ],
+)
+def test_a_development_service_serves_its_metrics_where_settings_say(
+    tmp_path: Path, variables: dict[str, str], line: str, where: str
+):
+    file = tmp_path / "svc.toml"
+    file.write_text(line)
+    assert metrics_at(load(file, variables), variables) == where

@@ -768,6 +768,20 @@ def test_a_file_that_is_not_clear_is_refused_and_adds_nothing(run: Run, org: str
     assert run("list", "export", org, "blocked_accounts", "--json").json["entries"] == []
 
 
+@pytest.mark.parametrize("value", ["1.23457E+15", "1,23457E+15", "1E+15"])
+def test_an_import_warns_of_ids_that_a_spreadsheet_has_shortened(run: Run, org: str, tmp_path: Path, value: str):
+    """They may be right, and are what an export has then."""
+    file = tmp_path / "in.csv"
+    file.write_text(f'value;note\nuser-1;x\n{value};x\n"{value}";y\n')
+    for options in (("--dry-run",), ("--json",)):
+        ran = run("list", "import", org, "blocked_accounts", file, *options)
+        assert ran.status == 0
+        assert "Warning: 2 of 3 values look like long numbers" in ran.err
+        assert f"such as {value} (line 3)" in ran.err
+    file.write_text("value\n1E5\n12345678901234567890\n1.2E+1x\n")
+    assert "spreadsheet" not in run("list", "import", org, "blocked_accounts", file).err
+
+
 def test_a_separator_may_be_named(run: Run, org: str, tmp_path: Path):
     file = tmp_path / "in.csv"
     file.write_text("user-1;chargeback\n")

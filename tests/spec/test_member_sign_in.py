@@ -354,16 +354,16 @@ async def test_without_the_pepper_no_password_can_be_tried(live: Live):
 
 async def test_an_open_live_screen_counts_as_use(live: Live):
     """Decisions 15.6."""
-    from svc.http.change import note_open_stream
+    from svc.http.change import still_holds_in_use
 
     browser = await came_in(live)
     caller = await _caller(live, browser)
     for _ in range(3):
         live.clock.advance(seconds=IDLE_MS / 1000 - 1)
-        await note_open_stream(live.service.services, caller)
+        assert await still_holds_in_use(live.service.services, caller)
     assert (await browser("GET", SESSION)).status_code == 200
     live.clock.advance(seconds=IDLE_MS / 1000)
-    await note_open_stream(live.service.services, caller)
+    assert not await still_holds_in_use(live.service.services, caller)
     (session,) = rows(live, SESSIONS)
     assert session.expires_at_ms - session.created_at_ms == 12 * 3600 * 1000, "not beyond twelve hours"
 

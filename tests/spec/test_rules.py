@@ -117,6 +117,15 @@ async def test_a_save_upon_another_revision_is_a_conflict(shop: Shop):
     assert shop.live.contents() == before
 
 
+async def test_rules_saved_as_they_are_make_no_revision(shop: Shop):
+    """So nobody's unsaved work is a conflict, and the history has changes alone."""
+    for rules in ([], [FIFTH]):
+        read = succeeded(await shop.save(*rules)) if rules else await shop.rules()
+        before = shop.live.contents()
+        assert succeeded(await shop.save(*read["rules"], revision=read["revision"]))["revision"] == read["revision"]
+        assert shop.live.contents() | {"audit": before["audit"]} == before
+
+
 async def test_a_ruleset_that_cannot_be_used_is_refused_and_changes_nothing(shop: Shop):
     before = shop.live.contents()
     for rules, fault in (

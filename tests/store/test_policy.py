@@ -96,10 +96,10 @@ BY_REQUEST = Key(organization=U32, request_id=UUID_V7)
             "a key that erasure follows",
         ),
         (
-            Key(organization=U32, day=DAY, request_id=UUID_V7),
+            Key(organization=U32, day=DAY, visitor=U32),
             Opaque(),
             FOR_EVER,
-            ErasedByKey("request_id"),
+            ErasedByKey("visitor"),
             "a key that erasure follows",
         ),
         (
@@ -160,7 +160,7 @@ async def test_rows_of_a_visitor_in_a_new_table_are_erased_as_declared(tmp_path:
     added = [
         Table("notes", BY_REQUEST, Opaque("bytes"), With("events"), ErasedByKey("request_id")),
         Table(
-            "notes_of_a_day", Key(organization=U32, day=DAY, visitor=U32), Opaque(), FOR_EVER, ErasedByKey("visitor")
+            "notes_of_a_day", Key(organization=U32, visitor=U32, day=DAY), Opaque(), FOR_EVER, ErasedByKey("visitor")
         ),
         Table("names", Key(organization=U32, visitor_id=VISITOR_ID), Opaque(), FOR_EVER, ErasedByKey("visitor_id")),
         Table("remarks", NOTES.key, Opaque(), FOR_EVER, ErasedByKey("subject")),
@@ -179,8 +179,8 @@ async def _erased_as_declared(tmp_path: Path, added: list[Table[Any]]) -> None:
         def add(transaction: Transaction) -> None:
             for visitor, answer in enumerate(answers, start=1):
                 transaction.put(added[0], (number, UUID(answer["request_id"]).bytes), b"")
-                transaction.put(added[1], (number, 5, visitor), b"")
-                transaction.put(added[1], (number, 9, visitor), b"")
+                transaction.put(added[1], (number, visitor, 5), b"")
+                transaction.put(added[1], (number, visitor, 9), b"")
                 transaction.put(added[2], (number, answer["visitor_id"].encode()), b"")
                 stem = (number, *subject_stem(number, "visitor", answer["visitor_id"]))
                 for remark in (b"a", b"b"):
@@ -191,16 +191,16 @@ async def _erased_as_declared(tmp_path: Path, added: list[Table[Any]]) -> None:
         assert [shown.count(table) for table in added] == [0, 2, 1, 2]
         named = of_request(ReadOnlyStore(store.engine), UUID(answers[0]["request_id"]))
         assert [row.table for row in named].count(added[0]) == 1
-        store.write_now([lambda txn: txn.put(added[1], (number, 5, 99), b"")])
+        store.write_now([lambda txn: txn.put(added[1], (number, 99, 5), b"")])
         assert any("notes_of_a_day has a row of visitor 99" in fault for fault in await faults(store))
-        store.write_now([lambda txn: txn.delete(added[1], number, 5, 99)])
+        store.write_now([lambda txn: txn.delete(added[1], number, 99, 5)])
         erased = await Automation(live)("DELETE", f"/visitors/{answers[0]['visitor_id']}")
         assert erased.status_code == 204
         with store.read() as snapshot:
             left = [[key for key, _ in snapshot.scan(table)] for table in added]
     assert left == [
         [(number, UUID(answers[1]["request_id"]).bytes)],
-        [(number, 5, 2), (number, 9, 2)],
+        [(number, 2, 5), (number, 2, 9)],
         [(number, answers[1]["visitor_id"].encode())],
         [(number, *subject_stem(number, "visitor", answers[1]["visitor_id"]), remark * 20) for remark in (b"a", b"b")],
     ]

@@ -7,6 +7,7 @@ import os
 import shlex
 import shutil
 import sys
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -129,7 +130,7 @@ LINK_MINUTES = 12 * 60
 @click.option(
     "--metrics-bind",
     metavar="HOST:PORT",
-    help="Where to serve GET /metrics, instead of SVC_METRICS_BIND; without both, at a loopback port that is free.",
+    help="Where to serve GET /metrics, instead of the setting; without both, at a loopback port that is free.",
 )
 @directory_option("The data directory; made when it is not there.", default=Path("data"), show_default=True)
 @click.option(
@@ -153,6 +154,12 @@ def dev(bind: str | None, metrics_bind: str | None, directory: Path, origins: tu
             "the setting `store` names a database, and `svc dev` keeps its store in a data directory: unset SVC_STORE, "
             "or serve the database with `svc serve`"
         )
+    tls = next((name for name in ("tls_certfile", "tls_keyfile", "hsts_max_age_s") if getattr(config, name)), None)
+    if tls is not None:
+        raise ConfigError(
+            f"the setting `{tls}` is for HTTPS, and `svc dev` serves plain HTTP: unset SVC_{tls.upper()}, or serve "
+            "with `svc serve`"
+        )
     bind = bind or config.bind
     try:
         _, port = read_bind(bind)
@@ -160,7 +167,7 @@ def dev(bind: str | None, metrics_bind: str | None, directory: Path, origins: tu
         raise ConfigError(f"--bind: {error}") from error
     if not port:
         raise ConfigError(f"--bind: {bind!r} is any port, and the keys and links of `svc dev` name one")
-    config = msgspec.structs.replace(config, bind=bind, hsts_max_age_s=0)  # it has no TLS
+    config = msgspec.structs.replace(config, bind=bind)
     world = World.real()
     with (
         locked_directory(directory, config, world, "svc dev", create=True),
@@ -175,10 +182,16 @@ def dev(bind: str | None, metrics_bind: str | None, directory: Path, origins: tu
         config = msgspec.structs.replace(config, try_key=issued.public, **_local_webhooks(config, directory, world))
         service = Service(config, world, found, directory)
         if metrics_bind is None:
-            metrics_bind = os.environ.get("SVC_METRICS_BIND", "127.0.0.1:0")
+            metrics_bind = metrics_at(config, os.environ)
         token = link_for(found, world, organization, issued.management, LINK_MINUTES)
         introduce = partial(_introduce, elsewhere, directory, issued, token)
         trio.run(run_until_signaled, service, sockets_for(bind, metrics_bind), introduce)
+
+
+def metrics_at(config: Config, environment: Mapping[str, str]) -> str:
+    """Return the HOST:PORT of metrics that the settings say, or a loopback port that is free where they say nothing."""
+    is_set = "SVC_METRICS_BIND" in environment or config.metrics_bind != Config().metrics_bind
+    return config.metrics_bind if is_set else "127.0.0.1:0"
 
 
 def _local_webhooks(config: Config, directory: Path, world: World) -> dict[str, Any]:

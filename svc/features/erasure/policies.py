@@ -28,20 +28,6 @@ def by_key(tables: Sequence[Table[Any]]) -> dict[str, tuple[Table[Any], ...]]:
 ERASED_BY_KEY = by_key(TABLES)
 
 
-def stems(snapshot: Snapshot, table: Table[Any], number: int) -> Iterator[tuple[int, ...]]:
-    """Yield the key parts before the visitor, in a table that a key leads to: the organization, and where a period
-    follows, each period that has any row.
-    """
-    _, second, *_ = table.key.parts.values()
-    if not second.period_ms:
-        yield (number,)
-        return
-    after = -1
-    while (found := next(snapshot.scan_keys(table, (number, after + 1), (number + 1,)), None)) is not None:
-        after = found[1]
-        yield number, after
-
-
 def rows_by(snapshot: Snapshot, number: int, part: str, *lead: Any) -> Iterator[tuple[Table[Any], tuple[Any, ...]]]:
     """Yield (table, key) of each possible row that this part of a key leads to. `lead`: the value of the part, and with
     `subject` the digest of its id.
@@ -54,11 +40,10 @@ def rows_in(
     snapshot: Snapshot, table: Table[Any], number: int, lead: tuple[Any, ...]
 ) -> Iterator[tuple[Table[Any], tuple[Any, ...]]]:
     """Yield such rows of one table."""
-    for stem in stems(snapshot, table, number):
-        if len(stem) + len(lead) == len(table.key.parts):
-            yield table, (*stem, *lead)
-        else:
-            yield from ((table, key) for key in snapshot.keys_of(table, *stem, *lead))
+    if 1 + len(lead) == len(table.key.parts):
+        yield table, (number, *lead)
+    else:
+        yield from ((table, key) for key in snapshot.keys_of(table, number, *lead))
 
 
 def purge(transaction: Transaction, number: int, part: str, *lead: Any) -> bool:

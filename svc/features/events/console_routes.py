@@ -35,9 +35,8 @@ from svc.features.webhooks.bodies import delivery_row
 from svc.features.webhooks.content.envelope import identification_event_id
 from svc.features.webhooks.content.payloads import OF_IDENTIFICATION
 from svc.features.webhooks.queries import attempts_about
-from svc.http.callers.caller import Caller
 from svc.http.callers.limits import Turn
-from svc.http.change import caller_of, note_open_stream
+from svc.http.change import caller_of, still_holds, still_holds_in_use
 from svc.http.route import Call, Outcome, Route, Services, Stream, console_route
 from svc.http.schema import EventsAnswer, FiltersQuery, TotalBody
 from svc.identify.events.listing import Filters, Listing, Position, read_filters, read_search
@@ -45,7 +44,6 @@ from svc.identify.queries import events
 from svc.identify.queries.events import KEYS_OF_A_LOOK, EventPosition, read_each, readable_event
 from svc.identify.queries.visitors import neighbors
 from svc.kernel.access.credentials import KeyKind
-from svc.kernel.access.jobs import find_session
 from svc.kernel.store.snapshot import Snapshot
 from svc.kernel.tenants import queries as lookups
 from svc.kernel.values.fields import Environment, about
@@ -158,7 +156,7 @@ async def stream(services: Services, call: Call) -> Outcome | Refusal:
         return invalid("last-event-id", "invalid_value", "header")
     caller = caller_of(call)
     watched = Watched(caller.organization.number, query.environment, filters)
-    holds = partial(_holds, services, caller)
+    holds = partial(still_holds, services, caller)
     credential = caller.digest if caller.session is None else caller.session.digest
     hub = services.part(LiveHub)
     viewer = hub.watch(*watched, credential=credential, holds=holds)
@@ -166,7 +164,7 @@ async def stream(services: Services, call: Call) -> Outcome | Refusal:
         full = "The service has as many live streams open as it may." if hub.is_full else TOO_MANY_STREAMS
         return Refusal("rate_limited", retry_after_s=int(HEARTBEAT_S), explanation=full)
     resumed = None if last is None else partial(_resumed, services, call.turn, watched, last, call.at_ms)
-    parts = parts_of(viewer, resumed, partial(_still_holds, services, caller))
+    parts = parts_of(viewer, resumed, partial(still_holds_in_use, services, caller))
     return Outcome(Stream(parts, MEDIA_TYPE, viewer.close), headers={"X-Accel-Buffering": "no"})
 
 
@@ -231,27 +229,6 @@ async def _positions_after(
         services, turn, watched.number, [watched.environment], listing, MAX_COUNTED // KEYS_OF_A_LOOK
     )
     return [match for match in found if match.position > Position(arrival_ms, last.bytes)]
-
-
-async def _holds(services: Services, caller: Caller) -> bool:
-    """Return whether the caller's session or key is still valid."""
-    now_ms, number = services.world.now_ms(), caller.organization.number
-
-    def read(snapshot: Snapshot) -> bool:
-        if caller.session is not None:
-            return find_session(snapshot, number, caller.session.digest, now_ms) is not None
-        key = lookups.find_key(snapshot, caller.digest)
-        return key is not None and key.usable(now_ms) and not lookups.is_removed(snapshot, number)
-
-    return await services.store.query(read)
-
-
-async def _still_holds(services: Services, caller: Caller) -> bool:
-    """Return as `_holds`, and note an open stream as use of its session (decisions 15.6)."""
-    holds = await _holds(services, caller)
-    if holds:
-        await note_open_stream(services, caller)
-    return holds
 
 
 def _message(found: LiveEvent) -> bytes:

@@ -53,6 +53,8 @@ FORMATS = {
 ENTRY_COLUMNS = ("value", "note", "expires_at")
 TOO_MANY = f"More than {MAX_ROWS:,} events would be exported. Narrow the window, or add a filter."
 
+WHOLE = "A file that ends without the end of its response, as one does whose session or key has ended, is not whole."
+
 
 async def export_events(services: Services, call: Call) -> Outcome | Refusal:
     """`GET /console/api/events/export`: the events of a list as a file, newest first. `422 invalid_window`, and `422
@@ -182,8 +184,7 @@ ROUTES: tuple[Route, ...] = (
         description=(
             "As the list of events, with the same window and filters, newest first, as a file. In CSV, lists are "
             "joined by spaces, and a cell that begins with = + - @ gets an apostrophe in front, so that no spreadsheet "
-            f"evaluates it. More than {MAX_ROWS:,} events are refused before the first byte. A file that ends without "
-            "the end of its response is not whole."
+            f"evaluates it. More than {MAX_ROWS:,} events are refused before the first byte. {WHOLE}"
         ),
         handler=export_events,
         query=ExportEventsQuery,
@@ -195,7 +196,7 @@ ROUTES: tuple[Route, ...] = (
         path="/lists/{list_id}/export",
         variables=LIST_ID,
         summary="Export the entries of a list",
-        description="As CSV with the columns value, note and expires_at, without those that have expired.",
+        description=(f"As CSV with the columns value, note and expires_at, without those that have expired. {WHOLE}"),
         handler=export_entries,
         media_type="text/csv",
         errors=("not_found",),

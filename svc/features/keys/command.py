@@ -21,7 +21,7 @@ from svc.kernel.store.directory import Opened
 from svc.kernel.store.installation import claim_region
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.tenants import queries as lookups
-from svc.kernel.values.fields import ENVIRONMENTS, PLATFORMS, Environment, Platform
+from svc.kernel.values.fields import ENVIRONMENTS, PLATFORMS, Environment, Platform, is_visible
 from svc.kernel.values.refusals import Refusal
 from svc.kernel.values.struct_fields import named
 from svc.world import World, twenty_characters
@@ -89,8 +89,8 @@ def issue(
 
 def check_name(name: str) -> str:
     """Return the name of a new key. Raises `CommandError` for one that the API does not take either."""
-    if not name.strip() or len(name) > LONGEST_NAME:
-        raise CommandError(f"--name has 1 to {LONGEST_NAME} characters, and not blanks alone")
+    if not is_visible(name) or len(name) > LONGEST_NAME:
+        raise CommandError(f"--name has 1 to {LONGEST_NAME} characters, and not invisible ones alone")
     return name
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
 from uuid import UUID
@@ -31,50 +31,60 @@ from svc.kernel.values.fields import ENVIRONMENTS
 from svc.kernel.values.ids import DAY_MS, made_at_ms
 
 
-def outcome_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
-    """Yield what is wrong with the archive of outcomes of an organization and with the counts of its days, in words."""
+def label_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
+    """Yield what is wrong with the archive of outcomes of an organization, with the counts of its days, and with the
+    labels of its visitors and accounts, in words. The counts of days and of those with labels are held in memory.
+    """
     for (_, newest), segment in snapshot.scan(OUTCOMES, number):
         yield from _segment_fault(number, newest, segment)
         for outcome in segment.outcomes:
             if snapshot.has(EVENTS, number, outcome.request_id):
                 yield f"request {UUID(bytes=outcome.request_id)} is archived and its event is stored"
-    expected = _expected_days(snapshot, number)
-    kept = {(environment, day): counts for (_, environment, day), counts in snapshot.scan(OUTCOME_DAYS, number)}
-    for environment, day in sorted(expected.keys() | kept.keys()):
-        if kept.get((environment, day)) != expected.get((environment, day)):
-            name = f"organization {number}, {ENVIRONMENTS[environment]}, {DAY.show(day)}"
-            yield f"the counts of {name} are not what its outcomes and labels add up to"
+    for table, expected in expected_label_rows(snapshot, number).items():
+        kept = {tuple(key[1:]): counts for key, counts in snapshot.scan(table, number)}
+        for key in sorted(expected.keys() | kept.keys()):
+            if kept.get(key) != expected.get(key):
+                yield from _MISCOUNTED[table](snapshot, number, *key)
+    yield from _misnumbered(snapshot, number)
 
 
 def expected_label_rows(snapshot: Snapshot, number: int) -> dict[Table[Any], dict[tuple[int, ...], Any]]:
     """Return what the rows of days and of labeled subjects must have, by the end of their keys, by what can be read."""
-    return {OUTCOME_DAYS: _expected_days(snapshot, number), SUBJECT_LABELS: _expected_subjects(snapshot, number)}
-
-
-def _expected_days(snapshot: Snapshot, number: int) -> dict[tuple[int, ...], DayOutcomes]:
-    expected: defaultdict[tuple[int, ...], DayOutcomes] = defaultdict(DayOutcomes)
-
-    def key_of(outcome: Outcome) -> tuple[int, ...]:
-        return ENVIRONMENTS.index(outcome.facts.environment), outcome.day
-
+    days: defaultdict[tuple[int, ...], DayOutcomes] = defaultdict(DayOutcomes)
+    subjects: defaultdict[tuple[int, ...], LabelCounts] = defaultdict(LabelCounts)
     for _, segment in snapshot.scan(OUTCOMES, number):
         for outcome in segment.outcomes:
-            key = key_of(outcome)
-            expected[key] = expected[key].archiving([outcome.facts])
+            key = _day_key(outcome)
+            days[key] = days[key].archiving([outcome.facts])
     for outcome in _labeled(snapshot, number):
-        key = key_of(outcome)
-        expected[key] = expected[key].labeling(outcome.facts)
-    return expected
-
-
-def _expected_subjects(snapshot: Snapshot, number: int) -> dict[tuple[int, ...], LabelCounts]:
-    expected: defaultdict[tuple[int, ...], LabelCounts] = defaultdict(LabelCounts)
-    for outcome in _labeled(snapshot, number):
-        label, kind = outcome.facts.label, KINDS.index(kind_of(outcome.facts.environment))
+        key, label, kind = _day_key(outcome), outcome.facts.label, KINDS.index(kind_of(outcome.facts.environment))
+        days[key] = days[key].labeling(outcome.facts)
         for subject, known_as, table in ((0, outcome.visitor, VISITORS), (1, outcome.account, NUMBERED_ACCOUNTS)):
             if label is not None and known_as and snapshot.has(table, number, known_as):
-                expected[kind, subject, known_as] = expected[kind, subject, known_as].adding(label, 1)
-    return expected
+                subjects[kind, subject, known_as] = subjects[kind, subject, known_as].adding(label, 1)
+    return {OUTCOME_DAYS: days, SUBJECT_LABELS: subjects}
+
+
+def _day_key(outcome: Outcome) -> tuple[int, ...]:
+    return ENVIRONMENTS.index(outcome.facts.environment), outcome.day
+
+
+def _miscounted_day(_: Snapshot, number: int, environment: int, day: int) -> Iterator[str]:
+    name = f"organization {number}, {ENVIRONMENTS[environment]}, {DAY.show(day)}"
+    yield f"the counts of {name} are not what its outcomes and labels add up to"
+
+
+def _miscounted_subject(snapshot: Snapshot, number: int, _: int, subject: int, known_as: int) -> Iterator[str]:
+    account = snapshot.get(NUMBERED_ACCOUNTS, number, known_as) if subject else None
+    if account is None or not snapshot.has(ACCOUNT_ERASURES, number, account.digest):
+        yield f"the labels of {SUBJECTS[subject]} {known_as} of organization {number} are not those of its events"
+    # else it has left some of its events, and its number goes last
+
+
+_MISCOUNTED: dict[Table[Any], Callable[..., Iterator[str]]] = {
+    OUTCOME_DAYS: _miscounted_day,
+    SUBJECT_LABELS: _miscounted_subject,
+}
 
 
 def _segment_fault(number: int, newest: bytes, segment: OutcomeSegment) -> Iterator[str]:
@@ -94,22 +104,6 @@ def _labeled(snapshot: Snapshot, number: int) -> Iterator[Outcome]:
             yield stored_outcome(snapshot, number, request_id, event)
 
 
-def label_faults(snapshot: Snapshot, number: int) -> Iterator[str]:
-    """Yield a sentence for each fault in the labels of visitors and accounts of an organization. The counts of those
-    with labels are held in memory.
-    """
-    expected = _expected_subjects(snapshot, number)
-    kept = {tuple(key[1:]): counts for key, counts in snapshot.scan(SUBJECT_LABELS, number)}
-    for key in sorted(expected.keys() | kept.keys()):
-        if kept.get(key) != expected.get(key):
-            _, subject, known_as = key
-            account = snapshot.get(NUMBERED_ACCOUNTS, number, known_as) if subject else None
-            if account is not None and snapshot.has(ACCOUNT_ERASURES, number, account.digest):
-                continue  # it has left some of its events, and its number goes last
-            yield f"the labels of {SUBJECTS[subject]} {known_as} of organization {number} are not those of its events"
-    yield from _misnumbered(snapshot, number)
-
-
 def _misnumbered(snapshot: Snapshot, number: int) -> Iterator[str]:
     given = snapshot.get(ACCOUNT_NUMBER_COUNTS, number) or 0
     for (_, known_as), account in snapshot.scan(NUMBERED_ACCOUNTS, number):
@@ -121,4 +115,4 @@ def _misnumbered(snapshot: Snapshot, number: int) -> Iterator[str]:
             yield f"account number {known_as} of organization {number} leads to another account"
 
 
-RULES = {"outcomes": outcome_faults, "labels": label_faults}
+RULES = {"labels": label_faults}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from typing import IO
@@ -50,6 +51,8 @@ SUSPECTS = frozenset(
     {"account", "account_id", "customer", "customer_id", "email", "id", "tag", "user", "user_id", "username", "values"}
 )
 """First lines that begin so are headers of other programs, where any text may be a value."""
+SHORTENED = re.compile(r"\d(?:[.,]\d+)?E\+\d\d+", re.ASCII)
+"""A number of many digits, as a spreadsheet writes it in fewer."""
 MAX_SHOWN = 5
 """Entries that are shown before they are added."""
 _SHOWN = ("name", "kind", "entries", "id", "created_at", "updated_at")
@@ -113,6 +116,13 @@ def import_(operation: Operation, name: str, file: IO[bytes], separator: str | N
     """
     known = _named(operation, name)
     table, entries = read_csv(file.read(), known.kind, operation.now_ms, separator)
+    shortened = [row for row in table.rows if SHORTENED.fullmatch(row.cells["value"])]
+    if shortened:
+        line, value = shortened[0].line, shortened[0].cells["value"]
+        _warn(
+            f"{len(shortened)} of {len(table.rows)} values look like long numbers whose last digits a spreadsheet "
+            f"dropped, such as {value} (line {line}): make the column text, and export the file again"
+        )
     if dry_run:
         _show_first(name, table, entries, as_json=operation.as_json)
         return
@@ -125,7 +135,11 @@ def import_(operation: Operation, name: str, file: IO[bytes], separator: str | N
         warnings = _warnings(snapshot, operation.number, name)
     operation.show({"id": known.id, "name": name, "added": added.added, "replaced": added.replaced})
     for warning in warnings:
-        click.echo(f"Warning: {readable(warning)}", err=True)
+        _warn(warning)
+
+
+def _warn(warning: str) -> None:
+    click.echo(f"Warning: {readable(warning)}", err=True)
 
 
 def _warnings(snapshot: Snapshot, number: int, name: str) -> list[str]:

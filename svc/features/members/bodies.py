@@ -12,7 +12,7 @@ from svc.features.members.sign_in.second_factor import MAX_CODE_LENGTH
 from svc.features.organizations.bodies import MemberId
 from svc.kernel.access.members import LONGEST_EMAIL, LONGEST_MEMBER_NAME, Member, MemberStatus
 from svc.kernel.access.roles import ROLES, Role
-from svc.kernel.values.fields import A_TIME, Time, Timestamp, about, open_to
+from svc.kernel.values.fields import A_TIME, VISIBLE, Time, Timestamp, about, open_to
 from svc.kernel.values.struct_fields import body_of
 
 EmailText = Annotated[str, about("E-mail address, in lower case. Nothing is sent there.", "ada@shop.example")]
@@ -26,7 +26,7 @@ NewPassword = Annotated[
     ),
 ]
 OwnPassword = Annotated[str, Meta(max_length=1024), about("The member's password.", "correct horse battery staple")]
-NewMemberName = Annotated[MemberName, Meta(max_length=LONGEST_MEMBER_NAME, pattern=r"\S")]
+NewMemberName = Annotated[MemberName, Meta(max_length=LONGEST_MEMBER_NAME, pattern=VISIBLE)]
 MemberRole = Annotated[Role, about("What the member may do.", "analyst")]
 SetStatus = Annotated[
     Literal["active", "suspended"], about("`suspended`: may not sign in, and its sessions end.", "suspended")

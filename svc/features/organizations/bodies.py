@@ -23,6 +23,7 @@ from svc.kernel.values.fields import (
     A_KEY_ID,
     A_MEMBER_ID,
     A_TIME,
+    VISIBLE,
     CreatedAt,
     Cursor,
     Environment,
@@ -39,8 +40,7 @@ from svc.kernel.values.struct_fields import body_of, present
 from svc.kernel.values.timestamps import timestamp
 
 NameText = Annotated[str, about("A name for people.", "checkout")]
-Name = Annotated[NameText, Meta(max_length=LONGEST_NAME, pattern=r"\S")]
-"""Not blank."""
+Name = Annotated[NameText, Meta(max_length=LONGEST_NAME, pattern=VISIBLE)]
 KeyEnvironment = Annotated[Environment, about("Environment of the key.", "production")]
 Region = Annotated[str, about("Region of the key.", "us")]
 SdkKeyKind = Annotated[Literal["public", "secret"], about("`public` for SDKs, `secret` for servers.", "public")]

@@ -40,6 +40,7 @@ from svc.kernel.tenants.billing import (
 )
 from svc.kernel.tenants.jobs import holding
 from svc.kernel.tenants.organization import Organization
+from svc.kernel.values.fields import is_visible
 from svc.kernel.values.struct_fields import named
 from svc.world import World, twenty_characters
 
@@ -158,9 +159,11 @@ def create(name: str, credit: int | None, rate_limit: int, sure: bool, directory
 
 
 def check_name(name: str) -> str:
-    """Return an organization's name without outer spaces. Raises `CommandError` unless it has 1 to 200 characters."""
-    if not name.strip() or len(name) > 200:
-        raise CommandError("an organization's name has 1 to 200 characters")
+    """Return an organization's name without outer spaces. Raises `CommandError` unless it has 1 to 200 characters, and
+    one that people see.
+    """
+    if not is_visible(name) or len(name) > 200:
+        raise CommandError("an organization's name has 1 to 200 characters, and not invisible ones alone")
     return name.strip()
 
 

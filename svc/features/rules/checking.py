@@ -17,6 +17,7 @@ from svc.features.rules.language.literals import warnings
 from svc.features.rules.language.tree import called
 from svc.features.rules.ruleset import MAX_NAME, MAX_RULES, Rule
 from svc.identify.velocity.counts import EnvironmentKind
+from svc.kernel.values.fields import is_visible
 from svc.kernel.values.refusals import Detail, Issue, Refusal, invalid
 
 ListPrefixes = Mapping[str, int]
@@ -182,7 +183,7 @@ def _compiled(condition: str, lists: ListPrefixes) -> Condition | _Problem:
 def _faults(rule_id: str | None, rule: Rule, ids: set[str], names: set[str]) -> Iterator[tuple[str, Issue]]:
     if rule_id is not None and rule_id not in ids:
         yield "id", "invalid_value"
-    if rule.name in names or not rule.name.strip():
+    if rule.name in names or not is_visible(rule.name):
         yield "name", "invalid_value"
     if len(rule.name) > MAX_NAME:
         yield "name", "too_long"

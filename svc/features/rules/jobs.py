@@ -184,12 +184,14 @@ def save_rules(
     now_ms: int,
 ) -> Ruleset | Refusal:
     """Store these rules as the next revision, in force from the next transaction on, and return the ruleset. Rules
-    without an id get one. Refusals: `409 revision_conflict` if another revision is in force; `422`: see
-    `checked_rules`.
+    without an id get one. Where they are those in force, nothing is stored, and nobody's revision is outdated.
+    Refusals: `409 revision_conflict` if another revision is in force; `422`: see `checked_rules`.
     """
     before = ruleset_in_force(transaction, number, kind)
     if before.revision != revision:
         return Refusal("revision_conflict", explanation=SAVED_SINCE)
+    if before.rules == tuple(rules):
+        return before
     saved = Ruleset(revision=revision + 1, rules=tuple(rules), saved_at_ms=now_ms, saved_by=saved_by)
     place = KINDS.index(kind)
     transaction.put(RULESET_HISTORY, (number, place, before.revision), before)

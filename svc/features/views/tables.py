@@ -13,6 +13,7 @@ from svc.kernel.access.members import MEMBER_PREFIX
 from svc.kernel.store.schema.codec import Key, KeyPart, Record
 from svc.kernel.store.schema.key_parts import ORDERED_ID, U32
 from svc.kernel.store.schema.table import NotPersonal, Swept, Table
+from svc.kernel.values.fields import is_visible
 from svc.kernel.values.ids import is_id
 
 MAX_OWN_VIEWS: Final = 50
@@ -66,7 +67,7 @@ class View(msgspec.Struct, frozen=True, array_like=True, kw_only=True):
 
 def is_name(text: str) -> bool:
     """Return whether a view may be called so: it is not blank, and each character is one that people see."""
-    return bool(text.strip()) and not any(unicodedata.category(each) in _UNSEEN for each in text)
+    return is_visible(text) and not any(unicodedata.category(each) in _UNSEEN for each in text)
 
 
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})

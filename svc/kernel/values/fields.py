@@ -74,6 +74,11 @@ def open_to(*values: str) -> dict[str, list[str]]:
     return {"x-extensible-enum": [*values]}
 
 
+def is_visible(text: str) -> bool:
+    """Return whether people see anything of a text: not blanks and invisible characters alone."""
+    return re.search(VISIBLE, text) is not None
+
+
 def id_form(prefix: str) -> dict[str, str]:
     """Return the JSON Schema of an id: the prefix and twenty letters and digits (decisions 1.1)."""
     return {"pattern": f"^{prefix}[0-9A-Za-z]{{20}}$"}
@@ -114,6 +119,11 @@ Gib = Annotated[float, Meta(ge=0, le=131_072)]
 Text = Annotated[str, Meta(min_length=1)]
 NO_NEWLINE = r"(?!\n)"
 """At the end of a pattern: `$` alone would allow a line break after it."""
+VISIBLE = (
+    r"[^\s\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    r"\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0]"
+)
+"""A character that people see: every name has one, or nothing would tell what it names."""
 HostName = Annotated[str, Meta(pattern=r"^[^\s:/]+$(?!\n)")]
 Digest = Annotated[str, Meta(pattern=r"^[0-9a-fA-F]{64}$(?!\n)")]
 AppleApp = Annotated[str, Meta(pattern=r"^[0-9A-Z]{10}[.][0-9A-Za-z._-]{1,155}$(?!\n)")]

@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 from svc.kernel.access.members import LONGEST_MEMBER_NAME, canonical_email
 from svc.kernel.access.roles import ROLES, Role
 from svc.kernel.values.encodings import base64url, seal, unseal
+from svc.kernel.values.fields import is_visible
 
 ATTEMPT_MS = 10 * 60_000
 """From going to the provider until coming back."""
@@ -162,4 +163,4 @@ def identity_of(
     name = claims.get("name")
     called = name.strip()[:LONGEST_MEMBER_NAME] if isinstance(name, str) else ""
     is_verified = isinstance(said, str) and claims.get("email_verified") is True
-    return Identity(f"{issuer}\n{subject}", email, is_verified, called or email, role)
+    return Identity(f"{issuer}\n{subject}", email, is_verified, called if is_visible(called) else email, role)

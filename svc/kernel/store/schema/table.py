@@ -82,7 +82,7 @@ WITH_ORGANIZATION = Until("the organization is removed")
 
 @dataclass(frozen=True)
 class ErasedByKey:
-    """Rows of one visitor, found by their keys: the organization, a period if any, this part, and whatever follows.
+    """Rows of one visitor, found by their keys: the organization, this part, and whatever follows.
 
     `request_id`: one of the visitor's events; `visitor`: its number; `visitor_id`; `subject`: that it is a visitor or
     an account, and then the digest of its id (`subject_digest`), so that the erasure of an account finds its rows, too.
@@ -237,12 +237,11 @@ def _fault_of_personal(table: Table[Any]) -> str | None:
     match table.personal:
         case ErasedByKey(part):
             names = list(parts)
-            before = names[1 : names.index(part)] if part in LEADS and names[0] == "organization" else names
-            is_followed = len(before) <= (part == "visitor") and all(parts[name].period_ms for name in before)
+            is_followed = names[:2] == ["organization", part] and part in LEADS
             if not is_followed or (part == "subject" and names[2:3] != ["id"]):
                 return (
                     f"a key that erasure follows begins with the organization and one of {', '.join(LEADS)}; "
-                    "before a visitor there may be a period, and after a subject comes the digest of its id"
+                    "after a subject comes the digest of its id"
                 )
         case NotPersonal(why=""):
             found = sorted((set(parts) | set(_fields_of(table))) & {*LEADS, *SENT, *WRITTEN})

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from svc.kernel.store.tables import META
 from svc.world import World
-from tests.spec.commands import Run
+from tests.spec.commands import ROOT, Run
 from tests.spec.responses import assert_error
 from tests.support.live import live_service, opened
 
@@ -70,6 +71,15 @@ def test_the_old_pepper_no_longer_opens_the_store(run: Run, tmp_path: Path):
     assert path.read_bytes() != old
     path.write_bytes(old)
     run("org", "list").assert_refused("is not the pepper")
+
+
+@pytest.mark.parametrize("where", ["printed", "help", "runbook"])
+def test_an_operator_is_told_that_members_need_a_reset(run: Run, where: str):
+    """No password and no code holds any more; a sign-in says nothing of the reason."""
+    created(run)
+    lost = (ROOT / "docs" / "runbook.md").read_text().partition("## Lost pepper")[2].partition("\n## ")[0]
+    said = {"printed": run(*REPLACE).out, "help": run("pepper", "replace", "--help").out, "runbook": lost}
+    assert re.search(r"reset\s+members|svc member reset", said[where])
 
 
 def test_an_interrupted_replacement_is_repeated(run: Run, tmp_path: Path):

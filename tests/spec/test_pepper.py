@@ -96,6 +96,21 @@ def test_an_interrupted_replacement_is_repeated(run: Run, tmp_path: Path):
     assert not (tmp_path / "data" / "pepper.new").exists()
 
 
+def test_a_store_with_a_new_pepper_goes_on_in_its_folder_of_backups(run: Run, tmp_path: Path):
+    """Nightly backups would stop: a store is told from others by its pepper. Also one that goes back to before."""
+    created(run)
+    for _ in range(2):
+        assert run("backup", tmp_path / "backup", "--with-pepper").status == 0
+        run(*REPLACE)
+    newest = run("backup", tmp_path / "backup", "--with-pepper", "--json").json
+    assert run("restore", tmp_path / "backup", "--data", tmp_path / "new", "--json").json["pepper"] == "restored"
+    assert run("org", "list", "--data", tmp_path / "new").status == 0
+    oldest = min((tmp_path / "backup").glob("snapshot-*"))
+    assert oldest.name < Path(newest["snapshot"]).name
+    assert run("restore", oldest, "--data", tmp_path / "old", "--json").json["pepper"] == "restored"
+    assert run("backup", tmp_path / "backup", "--data", tmp_path / "old").status == 0
+
+
 def test_a_directory_without_data_gets_no_pepper(run: Run, tmp_path: Path):
     run(*REPLACE).assert_refused("no data")
     assert not (tmp_path / "data").exists()

@@ -115,6 +115,14 @@ def pepper_mark(pepper: bytes) -> int:
     return int.from_bytes(hmac.digest(pepper, b"svc store mark 1", "sha256")[:4])
 
 
+_FORMER = "former_pepper_mark/"
+
+
+def former_pepper_marks(snapshot: Snapshot) -> tuple[int, ...]:
+    """Return the marks of the peppers that `put_new_pepper` replaced."""
+    return tuple(int(name.removeprefix(_FORMER)) for (name,), _ in snapshot.scan(META) if name.startswith(_FORMER))
+
+
 def put_new_pepper(store: Store, path: Path, entropy: Callable[[int], bytes]) -> None:
     """Create a pepper for a store whose own is lost or compromised, bind the store to it, and write it to `path` with
     mode 0600. What was made with the old one is void: keys, signing secrets, deferred tokens, cursors. The caller must
@@ -127,6 +135,9 @@ def put_new_pepper(store: Store, path: Path, entropy: Callable[[int], bytes]) ->
     durable_files.write(beside, pepper)
 
     def mark(transaction: Transaction) -> None:
+        former = transaction.get(META, "pepper_mark")
+        if former is not None:
+            transaction.put(META, (f"{_FORMER}{former}",), 1)
         transaction.put(META, ("pepper_mark",), pepper_mark(pepper))
 
     store.write_one_now(mark)

@@ -124,8 +124,11 @@ def test_the_pepper_is_replaced_at_its_configured_location(run: Run, tmp_path: P
     assert (tmp_path / "elsewhere").read_bytes() != before
     assert not (tmp_path / "data" / "pepper").exists()
     assert run("org", "show", organization).status == 0
+    issued(run, organization)
     monkeypatch.setenv("SVC_PEPPER_FILE", str(tmp_path / "nowhere" / "pepper"))
     run(*REPLACE).assert_refused("cannot write")
+    monkeypatch.setenv("SVC_PEPPER_FILE", str(tmp_path / "elsewhere"))
+    assert run("key", "list", organization, "--json").json["keys"][0]["status"] == "active"
 
 
 def test_a_command_reads_the_settings_file_of_the_service(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

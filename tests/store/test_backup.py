@@ -347,7 +347,7 @@ def test_a_restore_past_a_new_pepper_leaves_the_old_one_out(world: BackedUp):
     with world.opened() as store, world.following(store) as follower:
         before_ms = world.clock.now_ms
         world.clock.advance(seconds=1)
-        put_new_pepper(store, world.data / "pepper", world.world.entropy)
+        put_new_pepper(store, world.data / "pepper", world.world.entropy, lambda: 0)
         world.commit(store)
         follower.step(is_last=True)
     for to_ms, told in ((before_ms, "restored"), (None, "missing")):

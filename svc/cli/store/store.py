@@ -106,13 +106,11 @@ def _replace(location: Path | StoreUrl, path: Path, config: Config, world: World
     """Revoke all keys and replace the pepper. Return how many keys were revoked."""
     store = open_store(location, world.run_sync, map_bytes=config.map_bytes(), upgrade=False, now_ms=world.now_ms)
     try:
-        revoked = _revoke_all(Opened(store, b""), world)
-        put_new_pepper(store, path, world.entropy)
+        return put_new_pepper(store, path, world.entropy, partial(_revoke_all, Opened(store, b""), world))
     except OSError as error:
         raise DirectoryError(explained("cannot write", error.filename or path, error)) from error
     finally:
         store.close()
-    return revoked
 
 
 def _revoke_all(found: Opened, world: World) -> int:

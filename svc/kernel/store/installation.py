@@ -123,11 +123,12 @@ def former_pepper_marks(snapshot: Snapshot) -> tuple[int, ...]:
     return tuple(int(name.removeprefix(_FORMER)) for (name,), _ in snapshot.scan(META) if name.startswith(_FORMER))
 
 
-def put_new_pepper(store: Store, path: Path, entropy: Callable[[int], bytes]) -> None:
+def put_new_pepper(store: Store, path: Path, entropy: Callable[[int], bytes], revoke_all: Callable[[], V]) -> V:
     """Create a pepper for a store whose own is lost or compromised, bind the store to it, and write it to `path` with
-    mode 0600. What was made with the old one is void: keys, signing secrets, deferred tokens, cursors. The caller must
-    have revoked every key, so that no active one cannot be verified. Run it again after an interruption: until it
-    completes, the store cannot be opened.
+    mode 0600. What was made with the old one is void: keys, signing secrets, deferred tokens, cursors. `revoke_all`
+    revokes every key, so that no active one cannot be verified; return what it returns. Nothing is revoked where the
+    file cannot be written (`OSError`). Run it again after an interruption: until it completes, the store cannot be
+    opened.
     """
     pepper = entropy(PEPPER_BYTES)
     beside = path.with_name(path.name + ".new")
@@ -140,8 +141,10 @@ def put_new_pepper(store: Store, path: Path, entropy: Callable[[int], bytes]) ->
             transaction.put(META, (f"{_FORMER}{former}",), 1)
         transaction.put(META, ("pepper_mark",), pepper_mark(pepper))
 
+    revoked = revoke_all()
     store.write_one_now(mark)
     durable_files.rename(beside, path)
+    return revoked
 
 
 _CAPACITY, _SHARE = "served_capacity_bytes", "served_share_millionths"

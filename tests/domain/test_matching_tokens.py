@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from svc.identify.matching import Statistics, StatisticsUpdate, Visitor, blocks, match_visitor, parameters
+from svc.identify.matching import Block, Statistics, StatisticsUpdate, Visitor, blocks, match_visitor, parameters
 from svc.identify.matching import tokens as of_tokens
 from svc.identify.matching.blocks import block_keys, exact_key, token_key
 from svc.identify.matching.features import Features
@@ -200,6 +200,39 @@ def test_statistics_count_tokens_that_waited_and_those_that_were_strangers() -> 
     assert update("c", 5)[0] is False
     odds = Statistics().twin_odds()
     assert world.statistics.twin_odds() > odds
+
+
+@pytest.mark.parametrize("older_one_returns", [False, True], ids=["storage was cleared", "equal devices"])
+def test_what_was_parted_at_its_first_return_shows_later_whether_that_was_right(older_one_returns: bool) -> None:
+    """One pair in a young organization: else all who clear their storage would be new there, for good."""
+    world = World()
+    world.statistics = learned(waited=1, found=1)
+    parted: list[bool] = []
+    for place in range(20):
+        values, start = other_device(str(place)), 40 * place
+        for day in range(5):
+            world.comes(f"a{place}", start + day, values=values)
+        world.comes(f"b{place}", start + 5, values=values)
+        parted.append(world.comes(f"b{place}", start + 5 + MINUTE, values=values).is_new)
+        for day in range(6, 20):
+            world.comes(f"b{place}", start + day, values=values)
+            if older_one_returns:
+                world.comes(f"a{place}", start + day + MINUTE, values=values)
+    assert parted[:5] == [True] * 5
+    assert parted[-5:] == [older_one_returns] * 5
+
+
+def test_a_former_visitor_that_is_gone_is_not_asked_for() -> None:
+    """A store takes a number that leads nowhere, and is in no list of those that were deleted, for corruption."""
+    world = World()
+    world.statistics = learned(waited=1, found=1)
+    for day, name in enumerate("abb"):
+        world.comes(name, day)
+    assert world.names(2) == {"b"}
+    del world.visitors[1]
+    world.blocks = {key: Block.unpack(raw).without(1).pack() for key, raw in world.blocks.items()}
+    world.comes("b", 15)
+    assert 1 not in world.visitors_read
 
 
 @pytest.mark.slow(0.2)

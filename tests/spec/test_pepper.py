@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from svc.kernel.store.tables import META
 from svc.world import World
-from tests.spec.commands import Run
+from tests.spec.commands import ROOT, Run
 from tests.spec.responses import assert_error
 from tests.support.live import live_service, opened
 
@@ -72,6 +73,15 @@ def test_the_old_pepper_no_longer_opens_the_store(run: Run, tmp_path: Path):
     run("org", "list").assert_refused("is not the pepper")
 
 
+@pytest.mark.parametrize("where", ["printed", "help", "runbook"])
+def test_an_operator_is_told_that_members_need_a_reset(run: Run, where: str):
+    """No password and no code holds any more; a sign-in says nothing of the reason."""
+    created(run)
+    lost = (ROOT / "docs" / "runbook.md").read_text().partition("## Lost pepper")[2].partition("\n## ")[0]
+    said = {"printed": run(*REPLACE).out, "help": run("pepper", "replace", "--help").out, "runbook": lost}
+    assert re.search(r"reset\s+members|svc member reset", said[where])
+
+
 def test_an_interrupted_replacement_is_repeated(run: Run, tmp_path: Path):
     """The store knows the new one already, and the old one is still in its place."""
     organization = created(run)
@@ -84,6 +94,21 @@ def test_an_interrupted_replacement_is_repeated(run: Run, tmp_path: Path):
     assert run(*REPLACE).status == 0
     assert run("org", "show", organization).status == 0
     assert not (tmp_path / "data" / "pepper.new").exists()
+
+
+def test_a_store_with_a_new_pepper_goes_on_in_its_folder_of_backups(run: Run, tmp_path: Path):
+    """Nightly backups would stop: a store is told from others by its pepper. Also one that goes back to before."""
+    created(run)
+    for _ in range(2):
+        assert run("backup", tmp_path / "backup", "--with-pepper").status == 0
+        run(*REPLACE)
+    newest = run("backup", tmp_path / "backup", "--with-pepper", "--json").json
+    assert run("restore", tmp_path / "backup", "--data", tmp_path / "new", "--json").json["pepper"] == "restored"
+    assert run("org", "list", "--data", tmp_path / "new").status == 0
+    oldest = min((tmp_path / "backup").glob("snapshot-*"))
+    assert oldest.name < Path(newest["snapshot"]).name
+    assert run("restore", oldest, "--data", tmp_path / "old", "--json").json["pepper"] == "restored"
+    assert run("backup", tmp_path / "backup", "--data", tmp_path / "old").status == 0
 
 
 def test_a_directory_without_data_gets_no_pepper(run: Run, tmp_path: Path):
@@ -99,8 +124,11 @@ def test_the_pepper_is_replaced_at_its_configured_location(run: Run, tmp_path: P
     assert (tmp_path / "elsewhere").read_bytes() != before
     assert not (tmp_path / "data" / "pepper").exists()
     assert run("org", "show", organization).status == 0
+    issued(run, organization)
     monkeypatch.setenv("SVC_PEPPER_FILE", str(tmp_path / "nowhere" / "pepper"))
     run(*REPLACE).assert_refused("cannot write")
+    monkeypatch.setenv("SVC_PEPPER_FILE", str(tmp_path / "elsewhere"))
+    assert run("key", "list", organization, "--json").json["keys"][0]["status"] == "active"
 
 
 def test_a_command_reads_the_settings_file_of_the_service(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -233,6 +233,23 @@ async def test_a_visitor_unseen_for_the_configured_time_is_purged(live: Live, ke
 
 
 @pytest.mark.slow(0.3)
+async def test_a_visit_that_was_not_sure_counts_as_the_last_one(live: Live, key: str):
+    """It leaves the record's last visit as it was, and its event is over in 30 days."""
+    first = await identified(live, key, marked("a"))
+    live.clock.now_ms = EPOCH_MS + 331 * DAY_MS
+    changed = {"canvas": "ab" * 16, "fonts": ["Calibri", "Marlett"], "audio": "35.7"}
+    unsure = await identified(live, key, report(1, **changed))
+    assert unsure["visitor_id"] == first["visitor_id"]
+    with live.found.store.read() as snapshot:
+        assert [visitor.last_seen_s for _, visitor in snapshot.scan(VISITORS)] == [EPOCH_MS // 1000]
+    for day in (362, 369, 331 + 365):
+        await swept(live, EPOCH_MS + day * DAY_MS)
+        assert counts(live, EVENTS, VISITORS) == [0, 1]
+    await swept(live, EPOCH_MS + (331 + 366) * DAY_MS)
+    assert counts(live, VISITORS) == [0]
+
+
+@pytest.mark.slow(0.3)
 async def test_a_visitor_is_not_purged_before_its_events(live: Live, key: str):
     """Whatever the setting: an event that can be read names a visitor who is known."""
     await identified(live, key)

@@ -36,7 +36,7 @@ from svc.kernel.store import operations
 from svc.kernel.store.engine import KeyRange
 from svc.kernel.store.engine import Writer as EngineWriter
 from svc.kernel.store.files.durable_files import exclusive
-from svc.kernel.store.installation import NewerStoreError
+from svc.kernel.store.installation import NewerStoreError, put_new_pepper
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.operation_log import Batch, pack_batch
 from svc.kernel.store.schema.table import Table
@@ -338,6 +338,22 @@ def test_two_concurrent_backups_and_two_stores_in_one_folder_are_rejected(world:
     other.folder = world.folder
     with pytest.raises(DirectoryError, match="holds backups of another store"):
         other.snapshot()
+
+
+def test_a_restore_past_a_new_pepper_leaves_the_old_one_out(world: BackedUp):
+    """The snapshot has it, and the log that continues the snapshot has the mark of its successor."""
+    world.follow()
+    world.snapshot(pepper=world.data / "pepper")
+    with world.opened() as store, world.following(store) as follower:
+        before_ms = world.clock.now_ms
+        world.clock.advance(seconds=1)
+        put_new_pepper(store, world.data / "pepper", world.world.entropy, lambda: 0)
+        world.commit(store)
+        follower.step(is_last=True)
+    for to_ms, told in ((before_ms, "restored"), (None, "missing")):
+        directory = world.data.with_name(told)
+        assert world.restore(directory, to_ms=to_ms).pepper == told
+        assert (directory / "pepper").exists() == (told == "restored")
 
 
 def test_pruning_keeps_the_newest_snapshots_and_the_segments_that_they_need(world: BackedUp):

@@ -47,9 +47,9 @@ def pepper() -> None:
 def replace(agreed: bool, directory: Path, as_json: bool) -> None:
     """Create a new pepper if the old one is lost or leaked. Stop the service, and every node, first.
 
-    Every key of every organization is revoked permanently, no password or one-time code of a member holds any more, and
-    every webhook endpoint signs with another secret: issue new keys, reset members, and rotate the secrets. Visitors,
-    events and balances stay.
+    Every key of every organization is revoked permanently, no password or one-time code of a member and no stored
+    cursor holds any more, and every webhook endpoint signs with another secret: issue new keys, reset members, and
+    rotate the secrets. Visitors, events and balances stay.
     """
     if not agreed:
         raise click.UsageError("this revokes every key of every organization, for good: say so with --revoke-all-keys")
@@ -66,7 +66,9 @@ def replace(agreed: bool, directory: Path, as_json: bool) -> None:
         revoked = _replace(database or directory / "store", path, config, world)
     show({"pepper": str(path), "revoked_keys": revoked}, as_json=as_json)
     if not as_json:
-        click.echo(f"\nkeep a copy of it elsewhere; {following}, issue keys, rotate the secret of each endpoint")
+        click.echo(
+            f"\nkeep a copy of it elsewhere; {following}, issue keys, reset members, rotate the secret of each endpoint"
+        )
 
 
 _OLD_PEPPER_REASON = "a running service would keep the old pepper and reject every key made with the new one"
@@ -104,13 +106,11 @@ def _replace(location: Path | StoreUrl, path: Path, config: Config, world: World
     """Revoke all keys and replace the pepper. Return how many keys were revoked."""
     store = open_store(location, world.run_sync, map_bytes=config.map_bytes(), upgrade=False, now_ms=world.now_ms)
     try:
-        revoked = _revoke_all(Opened(store, b""), world)
-        put_new_pepper(store, path, world.entropy)
+        return put_new_pepper(store, path, world.entropy, partial(_revoke_all, Opened(store, b""), world))
     except OSError as error:
         raise DirectoryError(explained("cannot write", error.filename or path, error)) from error
     finally:
         store.close()
-    return revoked
 
 
 def _revoke_all(found: Opened, world: World) -> int:

@@ -34,6 +34,7 @@ from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.operation_log import Batch
 from svc.kernel.store.schema.table import installed
 from svc.kernel.store.steps import Steps
+from svc.kernel.store.tables import META
 from svc.kernel.values.errors import DirectoryError, OperatorError
 from svc.kernel.values.timestamps import timestamp
 from svc.world import RunSync
@@ -331,10 +332,15 @@ def _verify(partial: Path, how: Verification, steps: Steps) -> None:
 
 
 def _pepper(chosen: BackupSnapshot, partial: Path, pepper_file: Path | None) -> str:
-    saved = chosen.path / "pepper"
-    if saved.exists():
+    """Put the snapshot's pepper in, unless it was replaced between the snapshot and the moment that is restored."""
+    with read_only(partial / "store", live=False) as opened, opened.read() as snapshot:
+        mark = snapshot.get(META, "pepper_mark")
+
+    def fits(file: Path) -> bool:
+        return file.exists() and pepper_mark(file.read_bytes()) == mark
+
+    if fits(saved := chosen.path / "pepper"):
         files.write(partial / "pepper", saved.read_bytes())
-    used = partial / "pepper" if pepper_file is None else pepper_file
-    if not used.exists() or pepper_mark(used.read_bytes()) != chosen.manifest.store:
+    if not fits(partial / "pepper" if pepper_file is None else pepper_file):
         return "missing"
     return "restored" if pepper_file is None else "present"

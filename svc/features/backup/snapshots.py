@@ -20,7 +20,7 @@ from svc.features.backup import copied_up_to, segments
 from svc.features.checks.verification import Verification, faults
 from svc.kernel.store import operations
 from svc.kernel.store.files import durable_files as files
-from svc.kernel.store.installation import NewerStoreError
+from svc.kernel.store.installation import NewerStoreError, former_pepper_marks
 from svc.kernel.store.reading import read_only
 from svc.kernel.store.schema.codec import CorruptionError
 from svc.kernel.store.schema.table import installed
@@ -42,7 +42,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """The version of the program that made it."""
     store_version: int
     store: int
-    """The store's mark of its pepper: the same for all copies of one store."""
+    """The store's mark of its pepper: the same for all copies of one store, until the pepper is replaced."""
+    former: tuple[int, ...] = ()
+    """Marks of the peppers that it had before."""
     taken_at_ms: int
     """Every commit in it was made by then, and none that is not in it before."""
     timeline: str | None
@@ -159,6 +161,7 @@ def _verified(file: Path, taken_at_ms: int, digest: str, taking: Taking, steps: 
             program=taking.program,
             store_version=snapshot.get(META, "version") or 0,
             store=snapshot.get(META, "pepper_mark") or 0,
+            former=former_pepper_marks(snapshot),
             taken_at_ms=taken_at_ms,
             timeline=None if position is None else position.timeline.hex(),
             sequence=None if position is None else position.sequence,
@@ -181,8 +184,9 @@ def check_file(snapshot: BackupSnapshot, steps: Steps) -> None:
 
 def refuse_other_store(folder: Path, manifest: Manifest) -> None:
     """Raise `DirectoryError` if the folder has another store's snapshots: one could be restored for the other."""
+    own = {manifest.store, *manifest.former}
     for other in listed(folder):
-        if other.manifest.store != manifest.store:
+        if own.isdisjoint((other.manifest.store, *other.manifest.former)):
             raise DirectoryError(f"{folder} holds backups of another store; name another folder")
 
 

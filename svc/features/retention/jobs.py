@@ -34,6 +34,8 @@ from svc.features.labels.jobs import archive
 from svc.features.registry import FEATURES
 from svc.features.tables import TABLES
 from svc.identify.attestation.challenge import AttestedKey
+from svc.identify.history.activity import VisitorActivity, VisitorHistory
+from svc.identify.history.evidence import DAY_S
 from svc.identify.index.queries import count_segments
 from svc.identify.matching import Block, Visitor
 from svc.identify.queries.events import event_if_readable
@@ -301,26 +303,35 @@ def _look_at_range(transaction: Transaction, start: tuple[Any, ...], now_ms: int
             continue
         if asked == STEP_LOOKS // looks or reduced == items_of_step(ROWS_OF_ONE):
             return CleanupStep(deleted, (number, first, visitor_number, seen_s), corrupt)
-        if now_s - visitor.last_seen_s >= unseen_s:
+        activity = activity_of(visitor)
+        last_s = visitor.last_seen_s
+        if activity.history.day > last_s // DAY_S:  # the last visit was not sure to be its own
+            last_s = (activity.history.day + 1) * DAY_S
+        if now_s - last_s >= unseen_s:
             asked += 1
-            if not has_events(transaction, number, visitor.visitor_id.encode()):  # only sure visits move the last
+            if not has_events(transaction, number, visitor.visitor_id.encode()):
                 purge_visitor(transaction, number, visitor_number, now_ms)
                 deleted += 1
                 continue
-        reduced += _forget_activity(transaction, (number, visitor_number), visitor, now_s)
-        seen_s = min(seen_s, visitor.last_seen_s)
+        left = _activity_left(visitor, activity, now_s)
+        if left != activity:
+            reduced += 1
+            after = msgspec.structs.replace(visitor, activity=left.pack())
+            transaction.put(VISITORS, (number, visitor_number), after)
+        seen_s = min(seen_s, last_s)
     transaction.put(LAST_LOOKS, (number, first), LastLook(seen_s, now_s))
     return CleanupStep(deleted, (number, end), corrupt)
 
 
-def _forget_activity(transaction: Transaction, key: tuple[int, int], visitor: Visitor, now_s: int) -> bool:
-    """Take what a visitor did lately out of its record if that is more than 30 days ago; return whether it was."""
-    activity = activity_of(visitor)
+def _activity_left(visitor: Visitor, activity: VisitorActivity, now_s: int) -> VisitorActivity:
+    """Return what is kept of what a visitor did lately: all for 30 days, and then the day of the last visit, if the
+    record says only when the last sure one was.
+    """
     left = activity.since(now_s - LONGEST_S)
-    if left is activity or not visitor.activity:
-        return False
-    transaction.put(VISITORS, key, msgspec.structs.replace(visitor, activity=left.pack()))
-    return True
+    day = activity.history.day
+    if left is activity or day <= visitor.last_seen_s // DAY_S:
+        return left
+    return left._replace(history=VisitorHistory(day=day))
 
 
 def _delete_attested_key(

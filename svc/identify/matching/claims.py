@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 import msgspec
 
 from svc.identify.matching import parameters
-from svc.identify.matching.blocks import Index, token_key
+from svc.identify.matching.blocks import Index, network_key, token_key
 from svc.identify.matching.changes import TABLE_OF_RELEASES, releases_between
 from svc.identify.matching.features import Features, is_of_app
 from svc.identify.matching.likelihood import (
@@ -176,6 +176,22 @@ def share_parted(statistics: Statistics, token: Token) -> float:
         return 1.0
     odds = statistics.twin_odds()
     return odds / (1.0 + odds)
+
+
+def parted_rightly(index: Index, features: Features, visitor: Visitor, now_s: int) -> bool | None:
+    """Return whether a visitor that was parted because such tokens mostly were other devices' (`_is_twin`) is another
+    device: whether its former visitor was seen since. Asked once, after `OPEN_DAYS`, when a storage that was cleared
+    shows by silence; `None` for other visitors, at other times, and away from where the former one is.
+    """
+    if not visitor.parent or visitor.parent_probability:
+        return None
+    due_s = visitor.first_seen_s + parameters.OPEN_DAYS * DAY_S
+    if not visitor.last_seen_s < due_s <= now_s or now_s - visitor.last_seen_s <= parameters.COUNTED_AFTER_S:
+        return None
+    if visitor.parent not in index.block(network_key(features.family, features.near_network)).numbers:
+        return None  # it may be deleted: only what a block lists may be read
+    former = index.visitor(visitor.parent)
+    return None if former is None else former.last_seen_s > visitor.first_seen_s
 
 
 class TokenStanding(msgspec.Struct, frozen=True, gc=False):

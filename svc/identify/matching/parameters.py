@@ -361,6 +361,8 @@ JOINED_DAYS: Final = 1
 SILENT_DAYS: Final = 3
 """At the very address of a proven visit so many further days are enough, once the visitor's older token of that site
 was not seen for so many: it may be alive, and this one a neighbor's."""
+COUNTED_AFTER_S: Final = 6 * 3600
+"""A visit that changes nothing is written down when the last one is longer ago than this."""
 OPEN_DAYS: Final = 10
 """A token of which nothing was known for this number of days was a private window's, or its storage was cleared."""
 REPLACED_BELOW: Final = 0.1

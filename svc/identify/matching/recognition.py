@@ -5,11 +5,12 @@ transaction, over an `Index` that is bound to one organization, and applies what
 
 Bounds of one identification: at most 8 block reads, 20 record reads (12 scored in full), 8 block writes and 2 record
 writes, of the visitor and of the one that it was taken for until now, or whose token it brought; an app's report, which
-has two keys, and that of a browser which renewed its token read one block and one record more, and the app's writes one
-block more. Most returns cost two blocks and one record: a known token that nothing contradicts, and a report that one
-visitor alone has sent before, from that visitor's own network. A report that cannot identify anybody reads and writes
-nothing, with or without a token: an id that hangs on the token alone would be the token, and a report poor enough for
-that is easily made by anybody who copied one. A report that was sent before is matched and writes nothing.
+has two keys, that of a browser which renewed its token, and one of a visitor that was parted (ADR 269) read one block
+and one record more, and the app's writes one block more. Most returns cost two blocks and one record: a known token
+that nothing contradicts, and a report that one visitor alone has sent before, from that visitor's own network. A report
+that cannot identify anybody reads and writes nothing, with or without a token: an id that hangs on the token alone
+would be the token, and a report poor enough for that is easily made by anybody who copied one. A report that was sent
+before is matched and writes nothing.
 """
 
 from __future__ import annotations
@@ -33,10 +34,6 @@ from svc.identify.matching.likelihood import CROWDED, NEAR, SURROUNDINGS
 from svc.identify.matching.statistics import Statistics
 from svc.identify.matching.tokens import DAY_S, DEVICE, STRANGERS, Token, older_beside, rivals_of
 from svc.identify.matching.visitor import Visitor, first_record
-
-_COUNTED_AFTER_S: Final = DAY_S // 4
-"""A visit that changes nothing is written down when the last one is longer ago than this."""
-
 
 Outcome: TypeAlias = Linkage | Literal["replayed"]
 """Beside those of a link decision: a new id that is not kept, since the report was sent before."""
@@ -174,6 +171,10 @@ def _proven(index: blocks.Index, features: Features, now_ms: int, claim: claims.
     decision = by_token(claim.number, changed, exact=_sent_before(index, features, claim.number, claim.visitor))
     copied = claims.is_device_alone(features, claim, now_ms // 1000)
     recognition = _linked(features, now_ms, decision, claim.visitor, token=claim.token, may_be_copied=copied)
+    rightly = claims.parted_rightly(index, features, claim.visitor, now_ms // 1000)
+    if rightly is not None:
+        update = msgspec.structs.replace(recognition.statistics_update, twins_waited=True, twins_found=int(rightly))
+        recognition = msgspec.structs.replace(recognition, statistics_update=update)
     signed = claim.signed and not claim.is_device
     return msgspec.structs.replace(recognition, proven=True) if signed else recognition
 
@@ -216,7 +217,9 @@ def _decided(
         # A private window, or another equal device: it counts as a device when it comes back.
         listed = False
     parent, parent_probability = 0, 0.0
-    if decision.number is not None and decision.probability > parameters.SPLIT_PROBABILITY:
+    if split is not None and split.token.probation != STRANGERS:
+        parent = split.number  # whether that was right shows later (`claims.parted_rightly`)
+    elif decision.number is not None and decision.probability > parameters.SPLIT_PROBABILITY:
         parent, parent_probability = decision.number, decision.probability
     return Recognition(
         probability=decision.probability,
@@ -374,7 +377,7 @@ def _linked(  # noqa: PLR0913  what decided, and what is known of it
         if added:
             postings = blocks.postings_of(added, 1.0, listed=visitor.listed)
             changed = after
-    if changed is None and gap_s > _COUNTED_AFTER_S and not unchanged:
+    if changed is None and gap_s > parameters.COUNTED_AFTER_S and not unchanged:
         changed = after
     return Recognition(
         number=decision.number,

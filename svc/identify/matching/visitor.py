@@ -59,7 +59,7 @@ class Visitor(msgspec.Struct, frozen=True, gc=False):
     parent: int = 0
     """Number of the visitor that this one was split from in doubt; 0 = none."""
     parent_probability: int = 0
-    """That it is the same device after all, in 1/255."""
+    """That it is the same device after all, in 1/255; 0 beside a parent: its token was parted (ADR 269)."""
     former: tuple[tuple[int, int], ...] = ()
     """(attribute, value) pairs that it had before, newest first."""
     networks: tuple[tuple[int, int], ...] = ()

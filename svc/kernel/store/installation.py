@@ -115,11 +115,20 @@ def pepper_mark(pepper: bytes) -> int:
     return int.from_bytes(hmac.digest(pepper, b"svc store mark 1", "sha256")[:4])
 
 
-def put_new_pepper(store: Store, path: Path, entropy: Callable[[int], bytes]) -> None:
+_FORMER = "former_pepper_mark/"
+
+
+def former_pepper_marks(snapshot: Snapshot) -> tuple[int, ...]:
+    """Return the marks of the peppers that `put_new_pepper` replaced."""
+    return tuple(int(name.removeprefix(_FORMER)) for (name,), _ in snapshot.scan(META) if name.startswith(_FORMER))
+
+
+def put_new_pepper(store: Store, path: Path, entropy: Callable[[int], bytes], revoke_all: Callable[[], V]) -> V:
     """Create a pepper for a store whose own is lost or compromised, bind the store to it, and write it to `path` with
-    mode 0600. What was made with the old one is void: keys, signing secrets, deferred tokens, cursors. The caller must
-    have revoked every key, so that no active one cannot be verified. Run it again after an interruption: until it
-    completes, the store cannot be opened.
+    mode 0600. What was made with the old one is void: keys, signing secrets, deferred tokens, cursors. `revoke_all`
+    revokes every key, so that no active one cannot be verified; return what it returns. Nothing is revoked where the
+    file cannot be written (`OSError`). Run it again after an interruption: until it completes, the store cannot be
+    opened.
     """
     pepper = entropy(PEPPER_BYTES)
     beside = path.with_name(path.name + ".new")
@@ -127,10 +136,15 @@ def put_new_pepper(store: Store, path: Path, entropy: Callable[[int], bytes]) ->
     durable_files.write(beside, pepper)
 
     def mark(transaction: Transaction) -> None:
+        former = transaction.get(META, "pepper_mark")
+        if former is not None:
+            transaction.put(META, (f"{_FORMER}{former}",), 1)
         transaction.put(META, ("pepper_mark",), pepper_mark(pepper))
 
+    revoked = revoke_all()
     store.write_one_now(mark)
     durable_files.rename(beside, path)
+    return revoked
 
 
 _CAPACITY, _SHARE = "served_capacity_bytes", "served_share_millionths"

@@ -8,8 +8,9 @@ from svc.kernel.store.schema.operation_log import Following
 from svc.kernel.store.schema.table import FOR_EVER, NOT_PERSONAL, NotPersonal, Table, Until
 
 META = Table("meta", Key(name=TEXT), Signed("value"), FOR_EVER, NOT_PERSONAL)
-"""`version`, `next_organization`, `pepper_mark`, `region/NAME` (`kernel/store/installation.py`), `served_...`;
-in the target of a move `moving_...` (`features/backup/move.py`), and no `version` before its end."""
+"""`version`, `next_organization`, `pepper_mark`, `former_pepper_mark/...`, `region/NAME`, `served_...`
+(`kernel/store/installation.py`); in the target of a move `moving_...` (`features/backup/move.py`), and no `version`
+before its end."""
 # The operation log (`operations`): kept only while somebody follows it, and never in itself.
 FOLLOWING = Table("following", Key(name=TEXT), Record(Following, remembered=8), Until("nobody follows"), NOT_PERSONAL)
 """`log` -> who follows; no row = nobody"""

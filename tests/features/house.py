@@ -123,14 +123,15 @@ QUERIES: dict[str, Callable[[Names], dict[str, str]]] = {
 
 
 @cache
-def _example(body: type[msgspec.Struct]) -> dict[str, Any]:
+def example_of(body: type[msgspec.Struct]) -> dict[str, Any]:
+    """The example that the documents show of a body."""
     return example(components([body], []), reference(body))
 
 
 def _ordinary(body: type[msgspec.Struct], names: Names) -> dict[str, Any]:
     """The example of a body, with these names for the ids in it; that of an account is a word of the caller's own."""
-    ids = [field for field in _example(body) if field.endswith("_id") and field != "account_id" and field in names]
-    return _example(body) | {field: names[field] for field in ids}
+    ids = [field for field in example_of(body) if field.endswith("_id") and field != "account_id" and field in names]
+    return example_of(body) | {field: names[field] for field in ids}
 
 
 def environment(route: Route) -> dict[str, str]:

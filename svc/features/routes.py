@@ -17,10 +17,9 @@ def _for_the_console(route: Route) -> Route:
     return route
 
 
-_SECTIONS = [*TAGS]
 _FOUND = [route for feature in FEATURES for module in feature.modules("routes") for route in module.ROUTES]
 API: tuple[Route, ...] = tuple(
-    _for_the_console(route) for route in sorted(_FOUND, key=lambda route: _SECTIONS.index(route.tag))
+    _for_the_console(route) for route in sorted(_FOUND, key=lambda route: [*TAGS].index(route.tag))
 )
 """What the reference describes, in its sections."""
 

@@ -8,6 +8,7 @@ is not enough, a route gets a line in `BODIES`, `QUERIES` or `NAMED` here, and i
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Any, NamedTuple, get_type_hints
@@ -122,14 +123,15 @@ QUERIES: dict[str, Callable[[Names], dict[str, str]]] = {
 
 
 @cache
-def _example(body: type[msgspec.Struct]) -> dict[str, Any]:
+def example_of(body: type[msgspec.Struct]) -> dict[str, Any]:
+    """The example that the documents show of a body."""
     return example(components([body], []), reference(body))
 
 
 def _ordinary(body: type[msgspec.Struct], names: Names) -> dict[str, Any]:
     """The example of a body, with these names for the ids in it; that of an account is a word of the caller's own."""
-    ids = [field for field in _example(body) if field.endswith("_id") and field != "account_id" and field in names]
-    return _example(body) | {field: names[field] for field in ids}
+    ids = [field for field in example_of(body) if field.endswith("_id") and field != "account_id" and field in names]
+    return example_of(body) | {field: names[field] for field in ids}
 
 
 def environment(route: Route) -> dict[str, str]:
@@ -159,6 +161,17 @@ def made() -> dict[str, Route]:
     ends = ((route, *route.path.rpartition("/{")[::2]) for route in ROUTES)
     named = ((route.operation_id, end.partition("}")[0], before) for route, before, end in ends if before in makes)
     return {NAMED.get((operation, variable), variable): makes[before] for operation, variable, before in named}
+
+
+def put() -> list[Route]:
+    """The routes that put something where a `DELETE` of the same path takes it away."""
+    taken = {route.path for route in ROUTES if route.method == "DELETE"}
+    return [route for route in ROUTES if route.method == "PUT" and route.path in taken]
+
+
+def is_of_subject(route: Route) -> bool:
+    """Whether the path names a visitor or an account."""
+    return "{visitor_id}" in route.path or "{account_id}" in route.path
 
 
 class House:
@@ -201,8 +214,6 @@ class House:
         for row in (await self.do("listReviews"))["reviews"]:
             names["review_id"] = row["id"]
         await self.make_the_rest()
-        for operation in ("saveOrganizationRiskWeights", "saveSdkKeyRiskWeights"):
-            await self.do(operation)
         await trio.testing.wait_all_tasks_blocked()
         names["event_id"] = (await self.do("listWebhookDeliveries"))["deliveries"][0]["event_id"]
         names["revision"] = str((await self.do("getRules"))["revision"])
@@ -234,21 +245,30 @@ class House:
                 names[f"{whose.lower()}_note"] = note["id"]
 
     async def make_the_rest(self) -> None:
-        """Make whatever else a path names, of both visitors, where a route makes one and responds with its id."""
+        """Make whatever else a path names, of both visitors, where a route makes one and responds with its id; and put
+        what may be put to what there is.
+        """
         for name, make in made().items():
             for device in (1, 2) if name not in self.names else ():
-                of_device = Names(self.names, account_id=self.names[f"account_{device}"])
-                of_device["visitor_id"] = self.names[f"visitor_id_{device}"]
-                body = ask(make, of_device).body
-                if "name" in body:
-                    body["name"] = f"{self.mark}_{device}"
-                self.names[name] = (await self.do(make.operation_id, body))["id"]
+                self.names[name] = (await self._make(make, device, "name"))["id"]
+        for make in put():
+            for device in (1, 2) if all(self.names[name] for name in re.findall(r"{(\w+)}", make.path)) else ():
+                await self._make(make, device, "name", "note")
+
+    async def _make(self, make: Route, device: int, *marked: str) -> Any:
+        """The answer to a route about a visitor and its account, with the mark in these fields of its body."""
+        given = {name: self.names[f"{name}_{device}"] for name in ("visitor_id", "account")}
+        asked = ask(make, Names(self.names, visitor_id=given["visitor_id"], account_id=given["account"]))
+        body = asked.body | {field: f"{self.mark}_{device}" for field in marked if field in asked.body}
+        return await self._succeed(make, asked._replace(body=body))
 
     async def make_of_subjects(self) -> None:
         """Make again what is made of the visitor or the account of a path: those that the names stand for now."""
         for name, make in made().items():
-            if "{visitor_id}" in make.path or "{account_id}" in make.path:
+            if is_of_subject(make):
                 self.names[name] = (await self.do(make.operation_id))["id"]
+        for make in filter(is_of_subject, put()):
+            await self.do(make.operation_id)
 
     async def come_in(self) -> None:
         """Let a member with all rights sign in, and ask another one."""
@@ -300,8 +320,11 @@ class House:
     async def do(self, operation_id: str, body: Any = None, **query: str) -> Any:
         """The answer to the ordinary request of a route, or to one with another body; it has to be a success."""
         asked = ask(BY_ID[operation_id], self.names, **query)
-        response = await self.send(BY_ID[operation_id], asked if body is None else asked._replace(body=body))
-        assert response.is_success, f"{operation_id}: {response.status_code} {response.text}"
+        return await self._succeed(BY_ID[operation_id], asked if body is None else asked._replace(body=body))
+
+    async def _succeed(self, route: Route, asked: Asked) -> Any:
+        response = await self.send(route, asked)
+        assert response.is_success, f"{route.operation_id}: {response.status_code} {response.text}"
         return response.json() if response.headers.get("content-type") == "application/json" else None
 
     async def send(self, route: Route, asked: Asked) -> httpx.Response:

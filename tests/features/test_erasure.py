@@ -136,7 +136,7 @@ async def test_of_whoever_is_erased_nothing_is_left_in_any_table(directory: Path
         attested = (await _attest(live))["visitor_id"]
         number, engine = house.organization.number, live.found.store.engine
         filled = rows(engine, number)
-        assert {name for name in PERSONAL if not filled[name]} == set(), "have somebody's rows in them"
+        assert {name for name in PERSONAL if not filled[name]} == set(), "have rows of nobody: tests/features/house.py"
         for subject, erased, others in (("account", 2, ("visitor",)), ("visitor", 1, ("account", "visitor"))):
             before, gone = texts(live), said_of(house, subject, erased)
             kept = {mark for other in others for mark in said_of(house, other, 3 - erased).values()}

@@ -326,10 +326,15 @@ def never_issued(live: Live, kind: str, environment: str | None) -> Iterator[Cal
         yield Caller("none", environment, REGIONS[0], STATES[0], None, presented)
 
 
+def access_to(route: Route) -> Access:
+    access = ACCESS.get((route.method, route.documented_path))
+    assert access is not None, f"say in ACCESS who may call {route.method} {route.documented_path}"
+    return access
+
+
 def cells(everybody: list[Caller]) -> Iterator[Cell]:
     for route in ROUTES:
-        access = ACCESS.get((route.method, route.documented_path))
-        assert access is not None, f"say in ACCESS who may call {route.method} {route.documented_path}"
+        access = access_to(route)
         is_of_one = bool(access.kinds) and "{organization_id}" in route.path
         organizations = PATHS if is_of_one else PATHS[:1]
         for under, caller, origin, organization in product(route.under, everybody, ORIGINS, organizations):
@@ -568,7 +573,7 @@ async def test_every_role_of_members_is_admitted_exactly_where_it_may(directory:
         for role in ("admin", "developer", "analyst", "viewer"):
             browser = await came_in(live, role, https=True)
             for route, under in sorted(opened, key=lambda found: found[0].operation_id == "signOut"):
-                access = ACCESS[route.method, route.documented_path]
+                access = access_to(route)
                 status = access.status if access.to_member is None else access.to_member
                 cell = Cell(route, under + route.path, access, MEMBER._replace(role=role), "none", "own")
                 answer = await wire.send(cell, resources.path(cell), browser)

@@ -14,6 +14,7 @@ from svc.features.routes import API
 from svc.http.openapi.collection import collection, from_responses
 from svc.http.pages.app import ASSETS
 from svc.http.route import BASE
+from svc.kernel.limits.ratelimit import Allowances
 from tests.spec.commands import Run
 from tests.spec.responses import BROWSER, IDENTIFY, assert_error, assert_invalid, body_of
 from tests.support.collection_runner import run_collection
@@ -173,6 +174,21 @@ async def test_a_served_collection_names_the_address_that_served_it(live: Live, 
     assert variables["baseUrl"] == f"{address}/api/v1"
     assert "address-of-the-service" not in response.text
     assert response.headers["cache-control"] == "private, no-cache"  # another client has reached another address
+
+
+@pytest.mark.parametrize("more", [0, 4, 40])
+def test_a_run_of_the_collection_keeps_to_the_allowance_of_management_keys(more: int):
+    """However fast it is, and however many operations there are."""
+    paths = published()["paths"]
+    path, of = next((path, of) for path, of in paths.items() if path.endswith("/lists"))
+    added = {f"{path}{at}": {"get": of["get"] | {"operationId": f"listLists{at}"}} for at in range(more)}
+    document = published() | {"paths": paths | added}
+    left = most = Allowances().management
+    for item in items_of(collection(document)):
+        for waiting in re.findall(r"setTimeout\(function \(\) {}, (\d+)\)", json.dumps(item["event"])):
+            left = min(most, left + most * int(waiting) // 1000)
+        left -= "{{managementKey}}" in json.dumps(item["request"]["auth"])
+        assert left >= 0, item["name"]
 
 
 def test_the_command_names_another_address_and_refuses_what_is_none(run: Run):

@@ -331,6 +331,7 @@ async def live_service(
             async with live.client:
                 yield live
             shutdown.set()
-        assert not with_check or await faults(found.store) == []
+        wrong = await faults(found.store) if with_check else []
+        assert wrong == [], wrong
     finally:
         found.store.close()

@@ -1,5 +1,5 @@
-"""Erasure of an id from what people wrote: notes of list entries, of proposals of rules, of closed reviews, and about
-visitors and accounts (decisions 7.6, 11.6); and saved views.
+"""Erasure of an id from what people wrote (decisions 7.6, 11.6): the fields `WRITTEN` of every personal table, such as
+notes of list entries and of closed reviews; notes of proposals of rules; and saved views.
 
 The last step of an erasure leaves a row in `text_erasures`; each further step reads `STEP_LOOKS` rows at most, masks
 the id where it stands as a word of its own, and keeps where it came to, so that retention ends what an interruption has
@@ -20,15 +20,15 @@ from uuid import UUID
 import msgspec
 
 from svc.features.erasure.tables import TEXT_ERASURES
-from svc.features.lists.lists import ListEntry
 from svc.features.lists.queries import lists_of
 from svc.features.lists.tables import LIST_ENTRIES
 from svc.features.reviews.jobs import change_note
 from svc.features.reviews.queries import subject_stem
-from svc.features.reviews.reviews import Note, Review
+from svc.features.reviews.reviews import Review
 from svc.features.reviews.tables import NOTES, REVIEWS
-from svc.features.rules.ruleset import Proposal, Rule
+from svc.features.rules.ruleset import Rule
 from svc.features.rules.tables import RULE_PROPOSALS, RULESET_HISTORY, RULESETS
+from svc.features.tables import TABLES as EVERY_TABLE
 from svc.features.views.tables import SAVED_VIEWS, View
 from svc.features.webhooks.tables import ENDPOINTS
 from svc.identify.events.listing import filters_of
@@ -36,15 +36,24 @@ from svc.identify.model import SUBJECTS, Subject
 from svc.identify.queries.events import events_matching
 from svc.identify.records import TextErasure
 from svc.identify.velocity.counts import KINDS
-from svc.kernel.store.schema.codec import CorruptionError
-from svc.kernel.store.schema.table import Table
+from svc.kernel.store.schema.codec import CorruptionError, Record
+from svc.kernel.store.schema.table import WRITTEN, NotPersonal, Table
 from svc.kernel.store.snapshot import Snapshot, Transaction
 from svc.kernel.store.steps import STEP_LOOKS, STEP_ROWS
 
 MASK: Final = "[erased]"
 UNREADABLE_NAMED: Final = 100
-TABLES: Final[tuple[Table[Any], ...]] = (LIST_ENTRIES, NOTES, SAVED_VIEWS, RULE_PROPOSALS, REVIEWS)
-"""Their places are stored: append tables, never reorder."""
+_FIRST: Final[tuple[Table[Any], ...]] = (LIST_ENTRIES, NOTES, SAVED_VIEWS, RULE_PROPOSALS, REVIEWS)
+
+
+def searched(tables: Iterable[Table[Any]]) -> tuple[Table[Any], ...]:
+    """Return what is searched of these tables. Places are stored: those of a later version stand behind the others."""
+    written = (table for table in tables if isinstance(table.value, Record) and WRITTEN & {*table.value.fields})
+    later = [table for table in written if not isinstance(table.personal, NotPersonal) and table not in _FIRST]
+    return (*_FIRST, *sorted(later, key=lambda table: (table.since, table.name)))
+
+
+TABLES: Final = searched(EVERY_TABLE)
 
 
 def begin_texts(transaction: Transaction, number: int, subject: Subject, subject_id: str) -> bool:
@@ -85,7 +94,7 @@ def _erase(
 ) -> int:
     """Mask the id in a row, or delete a view that names it; return how many rows that took beside the first look."""
     try:
-        row: ListEntry | Note | View | Proposal | Review = table.decode(raw, stored)
+        row = table.decode(raw, stored)
     except CorruptionError:
         if subject_id.encode() in stored:
             transaction.get(table, *table.key.unpack(raw))  # which notes it (`unreadable`)
@@ -95,10 +104,8 @@ def _erase(
         return row.names(subject, subject_id) and transaction.delete(table, *key)
     if isinstance(row, Review):
         return change_note(transaction, key[0], row, partial(pattern.sub, MASK))
-    if isinstance(row, ListEntry | Proposal):
-        changed = msgspec.structs.replace(row, note=pattern.sub(MASK, row.note))
-    else:
-        changed = msgspec.structs.replace(row, text=pattern.sub(MASK, row.text))
+    written = {name: getattr(row, name) for name in WRITTEN.intersection(row.__struct_fields__)}
+    changed = msgspec.structs.replace(row, **{name: pattern.sub(MASK, text) for name, text in written.items() if text})
     if changed == row:
         return 0
     transaction.put(table, key, changed)

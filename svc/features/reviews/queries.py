@@ -103,10 +103,7 @@ def notes_of(snapshot: Snapshot, number: int, subject: Subject, subject_id: str)
 
 def count_notes(snapshot: Snapshot, number: int, subject: Subject, subject_id: str) -> int:
     """Return the number of notes about a visitor or an account, without reading them."""
-    digest = subject_digest(number, subject, subject_id)
-    stem = (number, SUBJECTS.index(subject), digest)
-    keys = snapshot.scan_keys(NOTES, (*stem, bytes(20)), (*stem, BEYOND_ALL))
-    return sum(1 for _ in keys)
+    return sum(1 for _ in snapshot.keys_of(NOTES, number, *subject_stem(number, subject, subject_id)))
 
 
 def is_known(snapshot: Snapshot, number: int, subject: Subject, subject_id: str) -> bool:

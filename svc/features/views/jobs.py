@@ -14,20 +14,12 @@ from svc.kernel.values.refusals import Refusal
 
 ViewKey: TypeAlias = tuple[int, bytes, bytes]
 """Organization, owner and view, as in the table."""
-_BEHIND_ALL = b"\xff" * 20
 
 
 def keys_of(snapshot: Snapshot, number: int, member: str | None) -> list[ViewKey]:
     """Return the keys of the views of the organization and, unless `None`, of this member: no row is read."""
     owners = [raw_owner(owner) for owner in dict.fromkeys((None, member))]
-    return [key for owner in owners for key in _keys(snapshot, number, owner)]
-
-
-def _keys(snapshot: Snapshot, number: int, owner: bytes) -> Iterator[ViewKey]:
-    return (
-        (number, owner, view)
-        for _, _, view in snapshot.scan_keys(SAVED_VIEWS, (number, owner), (number, owner, _BEHIND_ALL))
-    )
+    return [key for owner in owners for key in snapshot.keys_of(SAVED_VIEWS, number, owner)]
 
 
 def views_at(snapshot: Snapshot, keys: Sequence[ViewKey]) -> Iterator[View | None]:
@@ -53,7 +45,7 @@ def save_view(transaction: Transaction, number: int, view: View) -> View | Refus
     view_limit`.
     """
     owner = raw_owner(view.owner)
-    there = list(_keys(transaction, number, owner))
+    there = list(transaction.keys_of(SAVED_VIEWS, number, owner))
     if len(there) >= (MAX_SHARED_VIEWS if view.owner is None else MAX_OWN_VIEWS):
         return Refusal("view_limit")
     if any(each and (each.name, each.screen) == (view.name, view.screen) for each in views_at(transaction, there)):

@@ -66,9 +66,12 @@ IN_BODIES: dict[str, Json] = {
 _NUMBERS = re.compile(r'"({{rulesRevision}})"')
 """Variables that stand for a number."""
 
-WAITS_MS = {"redeliverWebhook": 3000, "listReviews": 2000, "deleteList": 2000, "listLists": 1000, "removeMember": 2000}
-"""How long a run waits before an operation: for the delivery that a test has queued, and for the allowance of
-management keys, which a run that does not pause would use up.
+WAITS_MS = {"redeliverWebhook": 3000}
+"""How long a run waits before an operation: for the delivery that a test has queued."""
+PAUSE_MS = 1000
+PAUSES_EACH = 12
+"""Operations after which a run pauses, in the order of the document: management keys have an allowance of 20 a second,
+and the last folder has seven of them.
 """
 
 GIVEN = {
@@ -84,14 +87,13 @@ def collection(document: Json, address: str = BASE_URL) -> Json:
     `address`: where its requests go, without a slash at its end.
     """
     variables = from_responses(document)
-    requests = {
-        operation["operationId"]: (
-            operation["tags"][0],
-            _item(document, method, path, operation, variables.get(operation["operationId"], {})),
-        )
-        for path, operations in document["paths"].items()
-        for method, operation in operations.items()
-    }
+    each = [(path, *of) for path, operations in document["paths"].items() for of in operations.items()]
+    requests: dict[str, tuple[str, Json]] = {}
+    for at, (path, method, operation) in enumerate(each):
+        name = operation["operationId"]
+        wait_ms = WAITS_MS.get(name, 0 if at % PAUSES_EACH else PAUSE_MS)
+        item = _item(document, method, path, operation, variables.get(name, {}), wait_ms)
+        requests[name] = operation["tags"][0], item
     apart = {name for _, names in FOLDERS.values() for name in names}
     start, end = (
         {"name": title, "description": text, "item": [requests[name][1] for name in names]}
@@ -145,7 +147,7 @@ def from_responses(document: Json) -> dict[str, dict[str, str]]:
     return found
 
 
-def _item(document: Json, method: str, path: str, operation: Json, filled: dict[str, str]) -> Json:
+def _item(document: Json, method: str, path: str, operation: Json, filled: dict[str, str], wait_ms: int) -> Json:
     name, parameters = operation["operationId"], operation.get("parameters", [])
     headers = [_pair(parameter) | {"disabled": True} for parameter in parameters if parameter["in"] == "header"]
     if {"publicKey": []} in operation["security"]:
@@ -168,12 +170,12 @@ def _item(document: Json, method: str, path: str, operation: Json, filled: dict[
             "raw": _NUMBERS.sub(r"\1", msgspec.json.format(msgspec.json.encode(sent), indent=2).decode()),
             "options": {"raw": {"language": "json"}},
         }
-    return {"name": operation["summary"], "event": _events(name, filled), "request": request, "response": []}
+    return {"name": operation["summary"], "event": _events(wait_ms, filled), "request": request, "response": []}
 
 
-def _events(name: str, filled: dict[str, str]) -> list[Json]:
+def _events(wait_ms: int, filled: dict[str, str]) -> list[Json]:
     """Return the scripts before the request, a wait for some, and after it: the check, then the variables."""
-    before = [f"setTimeout(function () {{}}, {WAITS_MS[name]});"] if name in WAITS_MS else []
+    before = [f"setTimeout(function () {{}}, {wait_ms});"] if wait_ms else []
     after = ['pm.test("succeeds", function () { pm.expect(pm.response.code).to.be.within(200, 299); });']
     after += [
         f'pm.collectionVariables.set("{variable}", pm.response.json().{location});'

@@ -15,11 +15,11 @@ from cel_expr_python import cel  # pyright: ignore[reportMissingTypeStubs]
 from svc.features.rules.language.compiler import compiled_evaluator
 from svc.features.rules.language.conditions import COMPILED_UNITS, compiled, known
 from svc.features.rules.language.cost import BUDGET, units_of
+from svc.features.rules.language.evaluation import Evaluation, Values
 from svc.features.rules.language.evaluators import evaluator
 from svc.features.rules.language.language import MAX_LENGTH, VARIABLES, ConditionError, checked_tree, declared
 from svc.features.rules.language.literals import readable
 from svc.features.rules.language.tree import Node
-from svc.features.rules.language.values import Evaluation, Values
 from svc.features.rules.ruleset import Rule, evaluate, prepared
 from svc.kernel.net.addresses import read_address
 from tests.support.condition_grammar import conditions

@@ -342,8 +342,8 @@ class Metrics:
         if stored.endpoints is not None:
             yield from webhook_samples(stored.endpoints, now_ms)
         yield from credit_samples(sources.credit.statistics())
-        opened_ms = now_ms if stored.oldest_review_ms is None else stored.oldest_review_ms
-        yield REVIEW_SECONDS, one(max(0, now_ms - opened_ms) / 1000)
+        if stored.review_open_ms is not None:
+            yield REVIEW_SECONDS, one(max(0, stored.review_open_ms) / 1000)
         yield RETENTION_LAST_SUCCESS, one(sources.retention.statistics().swept_at_ms / 1000)
         yield RECOUNTS, one(sources.recounted.organizations)
         if stored.backup_behind_ms is not None:

@@ -139,8 +139,8 @@ class Stored(NamedTuple):
     space: StoreSpace
     share: float
     """Of the store, which one organization may use."""
-    oldest_review_ms: int | None
-    """When the oldest open review was opened (Unix ms); `None` where none is open."""
+    review_open_ms: int | None
+    """How long the oldest open review has been open; `None` where a row of it cannot be read."""
     backup_behind_ms: int | None
     """`None` where a row of it cannot be read."""
 
@@ -167,10 +167,11 @@ async def _unless_corrupt(read: Callable[[], Awaitable[T]], corrupt: CorruptRows
         return None
 
 
-async def oldest_open_review(world: World, store: Store) -> int | None:
-    """Return when the oldest open review of all organizations was opened (Unix ms); `None` if none is open."""
+async def oldest_open_review(world: World, store: Store) -> int:
+    """Return for how many ms the oldest open review of all organizations has been open; 0 if none is."""
+    now_ms = world.now_ms()
     async with aclosing(scanned(world, store, first_open_reviews, 0)) as slices:
-        return min([opened_ms async for some in slices for _, opened_ms in some], default=None)
+        return max([now_ms - opened_ms async for some in slices for _, opened_ms in some], default=0)
 
 
 async def largest_holdings(world: World, store: Store) -> dict[str, int]:

@@ -160,7 +160,7 @@ def test_what_the_store_fails_of_is_no_error_of_the_condition():
         ("score >= 1 &&\n  visitor.idd == 'a'", "line 2, column 10: there is no variable or function 'visitor.idd'"),
         ("visitor.idd == 'a'", "did you mean visitor.id?"),
         ("visits > 1", "line 1, column 1: there is no variable or function 'visits'"),
-        ('visitor == "a"', "visitor alone is no variable: there is visitor.id, "),
+        ('visitor == "a"', "visitor alone is not a variable: there is visitor.id, "),
         ('score == "a"', "line 1, column 7: a number is compared with a text"),
         ("score", "is not true or false"),
         ("score = 1", "write == instead of ="),

@@ -17,7 +17,7 @@ from bench.usage import read_options
 from svc.features.rules.checking import check_rules
 from svc.features.rules.language.conditions import Condition, known
 from svc.features.rules.language.cost import BUDGET, UNITS_A_MS
-from svc.features.rules.language.values import Evaluation, Values
+from svc.features.rules.language.evaluation import Evaluation, Values
 from svc.features.rules.ruleset import Rule
 from svc.identify.scoring.signals import CATALOG
 from tests.support.condition_grammar import conditions

@@ -127,7 +127,7 @@ def test_a_sync_has_all_changes_and_the_next_one_those_that_are_new(tmp_path: Pa
         airbyte.put("config", json.dumps({"url": f"http://127.0.0.1:{server.port}", "secret_key": public}))
         (status,) = [one["connectionStatus"] for one in airbyte.run("check") if one["type"] == "CONNECTION_STATUS"]
         assert status["status"] == "FAILED"
-        assert "The key is no secret key of this service." in status["message"]
+        assert "The key is not a secret key of this service." in status["message"]
     finally:
         assert server.terminate() == 0
 

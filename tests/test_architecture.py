@@ -107,7 +107,7 @@ KIND_OF = {
     "svc.features.rules.routes": "routes",
     "svc.features.upgrade": "invariants",
     "svc.features.upgrade.migrations": "jobs",
-    "svc.features.inspection.visitor_rows": "invariants",
+    "svc.features.inspection.subject_rows": "invariants",
     "svc.features.webhooks.commands": "command",
     "svc.features.webhooks.jobs": "jobs",
     "svc.features.webhooks.routes": "routes",

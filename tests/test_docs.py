@@ -209,6 +209,23 @@ def test_every_link_to_a_file_or_a_heading_is_valid():
     assert wrong == []
 
 
+NOTED_AS_RENAMED = {"labels/checks.py", "schedule.py"}
+"""Former names that ADR 194 tells of."""
+
+
+def test_every_source_file_that_a_page_names_is_there():
+    """But for decisions that another replaced: they tell of what was."""
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    there = {path[start:] for path in tracked for start in (0, *(at.end() for at in re.finditer("/", path)))}
+    wrong: list[str] = []
+    for page in MARKDOWN:
+        text = page.read_text()
+        if all(is_in_part for is_in_part, _ in SUPERSEDED.findall(text)):
+            named = re.findall(r"`([\w./-]+\.(?:py|tsx?))(?:::\w+)?`", text)
+            wrong += [f"{name_of(page)}: {file}" for file in named if file not in there | NOTED_AS_RENAMED]
+    assert wrong == []
+
+
 def test_the_index_names_every_page_in_one_section():
     pages = [page for pages in sections().values() for page in pages]
     assert sorted(pages) == sorted(DOCS.glob("*.md"))

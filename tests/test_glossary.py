@@ -97,7 +97,8 @@ def helps() -> dict[str, str]:
 def messages() -> dict[str, str]:
     """Every literal with words: messages, errors, what metrics mean. Docstrings are for developers."""
     found: dict[str, str] = {}
-    for path in sorted((*(ROOT / "svc").rglob("*.py"), *(ROOT / "svc_replay").rglob("*.py"))):
+    folders = ("svc", "svc_replay", "clients/python/svc_client")
+    for path in sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py")):
         nodes = [*ast.walk(ast.parse(path.read_text()))]
         statements = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
         for node in nodes:

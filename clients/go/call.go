@@ -29,7 +29,7 @@ func (c Call) path() (string, error) {
 	made := c.Path
 	for _, segment := range c.Segments {
 		if segment == "" || segment == "." || segment == ".." {
-			return "", fmt.Errorf("svc: %q is no identifier", segment)
+			return "", fmt.Errorf("svc: %q is not an identifier", segment)
 		}
 		// PathEscape escapes brackets, so that no segment is a place for the next one.
 		made = strings.Replace(made, "{}", url.PathEscape(segment), 1)

@@ -345,7 +345,7 @@ func distance(seen string, action Action) ([]Problem, error) {
 func address(text string) (netip.Addr, error) {
 	found, err := netip.ParseAddr(text)
 	if err != nil || strings.Count(text, "%") > 1 {
-		return found, fmt.Errorf("svc: %q is no address", text)
+		return found, fmt.Errorf("svc: %q is not an address", text)
 	}
 	return found.Unmap().WithZone(""), nil
 }

@@ -259,7 +259,7 @@ func TestAnIdentifierStaysInItsPlace(t *testing.T) {
 	defer server.Close()
 	client := made(t, server.URL)
 	for _, one := range []string{"", ".", ".."} {
-		if err := client.DeleteWebhook(t.Context(), "org", one); err == nil || !strings.Contains(err.Error(), "no identifier") {
+		if err := client.DeleteWebhook(t.Context(), "org", one); err == nil || !strings.Contains(err.Error(), "not an identifier") {
 			t.Error(err)
 		}
 	}

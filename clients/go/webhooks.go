@@ -54,13 +54,13 @@ func verifyWebhook(body []byte, header http.Header, secrets []string, now time.T
 	}
 	read, isObject := object(body)
 	if !isObject {
-		return nil, &WebhookError{"the body is no event"}
+		return nil, &WebhookError{"the body is not an event"}
 	}
 	_, hasID := read.text("id")
 	_, hasType := read.text("type")
 	version, isWhole := read.integer("version")
 	if _, hasData := read["data"].(map[string]any); !hasID || !hasType || !hasData || !isWhole || version != 1 {
-		return nil, &WebhookError{"the body is no event of version 1"}
+		return nil, &WebhookError{"the body is not an event of version 1"}
 	}
 	event := &WebhookEvent{}
 	fill(reflect.ValueOf(event).Elem(), map[string]any(read))

@@ -339,7 +339,7 @@ async def test_the_management_api_also_works_under_asyncio(tmp_path: Path):
                 webhook_id = endpoint["endpoint"]["id"]
                 await client.test_webhook(organization, webhook_id)
                 assert await client.delete_webhook(organization, webhook_id) is None
-                with pytest.raises(ValueError, match="no identifier"):
+                with pytest.raises(ValueError, match="not an identifier"):
                     await client.delete_webhook(organization, "..")
                 return [key["status"] for key in (await client.list_sdk_keys(organization))["keys"]]
 
@@ -390,7 +390,7 @@ def test_errors_are_handed_on_by_a_pool_of_processes():
     for error in (
         ApiError(422, "validation_error", "Wrong.", details=[detail], request_id=NEVER, retry_after_s=2),
         UnreachableError("no response", was_sent=True),
-        WebhookError("the body is no event"),
+        WebhookError("the body is not an event"),
     ):
         restored = pickle.loads(pickle.dumps(error))
         assert (type(restored), str(restored), vars(restored)) == (type(error), str(error), vars(error))

@@ -15,11 +15,11 @@ from cel_expr_python import cel  # pyright: ignore[reportMissingTypeStubs]
 from svc.features.rules.language.compiler import compiled_evaluator
 from svc.features.rules.language.conditions import COMPILED_UNITS, compiled, known
 from svc.features.rules.language.cost import BUDGET, units_of
+from svc.features.rules.language.evaluation import Evaluation, Values
 from svc.features.rules.language.evaluators import evaluator
 from svc.features.rules.language.language import MAX_LENGTH, VARIABLES, ConditionError, checked_tree, declared
 from svc.features.rules.language.literals import readable
 from svc.features.rules.language.tree import Node
-from svc.features.rules.language.values import Evaluation, Values
 from svc.features.rules.ruleset import Rule, evaluate, prepared
 from svc.kernel.net.addresses import read_address
 from tests.support.condition_grammar import conditions
@@ -160,7 +160,7 @@ def test_what_the_store_fails_of_is_no_error_of_the_condition():
         ("score >= 1 &&\n  visitor.idd == 'a'", "line 2, column 10: there is no variable or function 'visitor.idd'"),
         ("visitor.idd == 'a'", "did you mean visitor.id?"),
         ("visits > 1", "line 1, column 1: there is no variable or function 'visits'"),
-        ('visitor == "a"', "visitor alone is no variable: there is visitor.id, "),
+        ('visitor == "a"', "visitor alone is not a variable: there is visitor.id, "),
         ('score == "a"', "line 1, column 7: a number is compared with a text"),
         ("score", "is not true or false"),
         ("score = 1", "write == instead of ="),

@@ -9,9 +9,9 @@ import pytest
 from svc.features.rules.explanation import LONGEST_VALUE, Operand, Term, explain, shown, written
 from svc.features.rules.language.conditions import compiled
 from svc.features.rules.language.cost import BUDGET
+from svc.features.rules.language.evaluation import Evaluation, Values
 from svc.features.rules.language.language import checked_tree
 from svc.features.rules.language.tree import Node, Type
-from svc.features.rules.language.values import Evaluation, Values
 from tests.support.condition_grammar import conditions
 
 VALUES: dict[str, Any] = {

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, cast
 import pytest
 
 from svc.features.erasure.organizations import continue_removal, remove_organization
-from svc.features.inspection.visitor_rows import SubjectRows
+from svc.features.inspection.subject_rows import SubjectRows
 from svc.features.retention.sweeper import sweep
 from svc.features.tables import TABLES
 from svc.identify.events.archive import inflate

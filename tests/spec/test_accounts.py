@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from svc.features.checks.invariants import violations
-from svc.features.inspection.visitor_rows import SubjectRows
+from svc.features.inspection.subject_rows import SubjectRows
 from svc.features.retention.sweeper import Progress, sweep
 from svc.features.rules.jobs import facts_now
 from svc.identify.tables import ACCOUNTS, EVENTS, VISITOR_IDS

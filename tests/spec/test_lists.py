@@ -13,7 +13,7 @@ from typing import Any, cast
 import pytest
 
 from svc.features.checks.invariants import violations
-from svc.features.inspection.visitor_rows import SubjectRows
+from svc.features.inspection.subject_rows import SubjectRows
 from svc.features.lists import jobs as transactions
 from svc.features.lists.jobs import ROWS_OF_AN_ENTRY, NewEntry
 from svc.features.lists.lists import FIRST_LISTS, MAX_AT_ONCE, MAX_ENTRIES

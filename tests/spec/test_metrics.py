@@ -17,6 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families as read_plai
 from svc.features.identification.pipeline.messages import band
 from svc.features.refusals import CATALOG
 from svc.features.retention.sweeper import Progress, sweep
+from svc.features.reviews.tables import OPEN_REVIEWS
 from svc.features.routes import API, ROUTES
 from svc.features.tables import TABLES
 from svc.features.webhooks.queries import LEAPS
@@ -412,6 +413,8 @@ async def test_the_oldest_open_review_is_that_of_all_organizations(live: Live):
         opened.append((admin, review.json()["review"]["id"]))
         live.clock.advance(seconds=10)
     assert (await scrape(live))("svc_review_oldest_open_seconds") == 10 * len(opened)
+    with live.corrupted(OPEN_REVIEWS):
+        assert "svc_review_oldest_open_seconds" not in {name for name, _, _ in (await scrape(live)).all()}, "17.5"
     for admin, review_id in opened[:-1]:
         assert (await admin("POST", f"/reviews/{review_id}/close", {"label": "fraud"})).status_code == 200
     assert (await scrape(live))("svc_review_oldest_open_seconds") == 10

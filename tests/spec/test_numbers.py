@@ -15,7 +15,7 @@ from svc.features.exports.console_routes import MAX_ROWS
 from svc.features.keys.jobs import ENDED_KEY_MS
 from svc.features.labels.outcomes import OUTCOME_MS
 from svc.features.labels.routes import DEFAULT_WINDOW_MS as DEFAULT_PERFORMANCE_MS
-from svc.features.labels.suggestion import LEAST_LABELS
+from svc.features.labels.suggested_weights import LEAST_LABELS
 from svc.features.lists.lists import FIRST_LISTS, LONGEST_NOTE, LONGEST_TAG, MAX_AT_ONCE, MAX_ENTRIES, MAX_LISTS
 from svc.features.members.sign_in.openid import ATTEMPT_MS, LEEWAY_MS
 from svc.features.members.sign_in.passwords import COMMON_PASSWORDS, LONGEST_PASSWORD, SHORTEST_PASSWORD

@@ -20,7 +20,7 @@ from svc.features.retention.sweeper import sweep
 from svc.identify.recording.proofs import issue_challenge
 from svc.identify.tables import DOCUMENTS, EVENTS, STATISTICS
 from svc.kernel.store.lmdb.engine import LmdbEngine
-from svc.kernel.store.lmdb.environment import FreeSpace
+from svc.kernel.store.lmdb.free_space import FreeSpace
 from svc.kernel.store.opening import open_store
 from svc.kernel.store.snapshot import Transaction
 from svc.kernel.store.store import Store, StoreFullError

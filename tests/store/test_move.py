@@ -184,7 +184,7 @@ class NotedMany(Watched):
 def test_a_missing_row_in_the_target_is_found(source: Engine, target: Engine, table: str):
     lost = rows_of(source)[table][0][0]
     losing = NotedMany(target, lambda _, name, key, value: (name, key) != (table, lost))
-    with pytest.raises(MoveError, match=f"{table} has .* rows in the source"):
+    with pytest.raises(MoveError, match=f"{table} differs: it has .* rows in the source"):
         move(source, losing)  # type: ignore[arg-type]
     with closing(target.read()) as reader:
         assert not Snapshot(reader).has(META, "version")

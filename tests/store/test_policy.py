@@ -20,7 +20,7 @@ from svc.features.contracts.cleanup import Sweep
 from svc.features.erasure import policies, texts
 from svc.features.erasure.policies import erased, refuse_unerased
 from svc.features.inspection.inspection import of_request
-from svc.features.inspection.visitor_rows import of_visitor
+from svc.features.inspection.subject_rows import of_visitor
 from svc.features.labels.tables import OUTCOMES
 from svc.features.retention import jobs as retention
 from svc.features.reviews.queries import subject_stem

@@ -13,7 +13,7 @@ from svc.features.webhooks.records import Health
 from svc.features.webhooks.tables import ENDPOINT_HEALTH, ENDPOINTS
 from svc.kernel.values.partitions import EndpointKey
 from svc.kernel.work.slices import MAX_AT_ONCE
-from svc.serve.metrics.usage import count_usage
+from svc.serve.metrics.webhooks import count_endpoints
 from tests.support.outbox import OutboxWorld, outbox_world
 
 URL = "https://receiver.example/"
@@ -84,7 +84,7 @@ async def test_a_census_counts_by_status_and_keeps_the_oldest_due(tmp_path: Path
         row = world.read(lambda snapshot: snapshot.get(ENDPOINTS, *registered.queue))
         for place in range(MAX_AT_ONCE):
             world.do(lambda txn, at=place: txn.put(ENDPOINTS, (number + 1, at + 1), row))
-        found = await count_usage(world.world, world.store)
+        found = await count_endpoints(world.world, world.store)
         assert found.endpoints == {"active": 1 + MAX_AT_ONCE, "paused": 1}
         assert found.oldest_due_ms == {"active": first_ms, "paused": world.now_ms}
         for place in range(MAX_AT_ONCE):

@@ -47,7 +47,7 @@ const faultOf = (problem: unknown): Fault => {
 export function loaded(apiKey: unknown, endpoints: readonly unknown[], cache: CacheOptions | false): SvcClient {
   if (apiKey === undefined || apiKey === "") throw new Fault("api_key_missing", "`apiKey` is missing: a public key, svc_pk_...");
   if (typeof apiKey !== "string" || !/^\s*svc_pk_[!-~]*\s*$/.test(apiKey)) {
-    throw new Fault("api_key_invalid", "`apiKey` is no public key of svc, svc_pk_...");
+    throw new Fault("api_key_invalid", "`apiKey` is not a public key of svc, svc_pk_...");
   }
   const addresses = endpoints.filter((one): one is string => typeof one === "string");
   try {

@@ -14,7 +14,7 @@ export interface Call {
 /** An identifier as a part of a path. Throws `TypeError` for one that would lead to another path. */
 export function segment(value: string): string {
   if (typeof value !== "string" || value === "" || value === "." || value === "..") {
-    throw new TypeError(`${JSON.stringify(value)} is no identifier`);
+    throw new TypeError(`${JSON.stringify(value)} is not an identifier`);
   }
   return encodeURIComponent(value);
 }

@@ -261,7 +261,7 @@ function plain(text: string): string | null {
 /** An address in one form, whatever the notation; IPv4 inside IPv6 is IPv4. */
 function address(text: string): string {
   const found = plain(text);
-  if (found === null) throw new TypeError(`${JSON.stringify(text)} is no address`);
+  if (found === null) throw new TypeError(`${JSON.stringify(text)} is not an address`);
   if (isIP(found) === 4) return found;
   const canonical = new URL(`http://[${found}]`).hostname.slice(1, -1);
   const mapped = /^::ffff:([0-9a-f]+):([0-9a-f]+)$/.exec(canonical);

@@ -130,7 +130,7 @@ export class FakeService {
   answer(first?: string | Answer, second?: Answer): string {
     const [given, fields = {}] = typeof first === "object" ? [undefined, first] : [first, second];
     if (given !== undefined && !isRequestId(given)) {
-      throw new TypeError(`${JSON.stringify(given)} is no request id: leave it out for a new one`);
+      throw new TypeError(`${JSON.stringify(given)} is not a request id: leave it out for a new one`);
     }
     const requestId = given ?? newRequestId();
     this.#put(this.#event(requestId, fields));
@@ -198,7 +198,7 @@ export class FakeService {
 
   #override({ operation, times = 1 }: Times, answer: () => Response, isFailure = true): void {
     if (operation !== undefined && !Object.hasOwn(OPERATIONS, operation)) {
-      throw new TypeError(`${operation} is no operation: they are named as in the API, such as getEvent`);
+      throw new TypeError(`${operation} is not an operation: they are named as in the API, such as getEvent`);
     }
     this.#overrides.push({ operation, left: times, answer, isFailure });
   }

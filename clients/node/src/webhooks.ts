@@ -76,12 +76,12 @@ function eventOf(body: Uint8Array): WebhookEvent {
   try {
     event = parsed(body);
   } catch (cause) {
-    throw new WebhookError("the body is no event", { cause });
+    throw new WebhookError("the body is not an event", { cause });
   }
   const fields = fieldsOf(event);
   const hasTexts = ["id", "type"].every((name) => typeof fields?.[name] === "string" && fields[name] !== "");
   if (!hasTexts || fields?.["version"] !== 1 || fieldsOf(fields["data"]) === null) {
-    throw new WebhookError("the body is no event of version 1");
+    throw new WebhookError("the body is not an event of version 1");
   }
   return event as WebhookEvent;
 }

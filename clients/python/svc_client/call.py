@@ -44,7 +44,7 @@ def path(pattern: str, *segments: str) -> str:
     """A path with each `{}` replaced by a segment. Raises `ValueError` for one that would lead to another path."""
     for segment in segments:
         if segment in ("", ".", ".."):
-            raise ValueError(f"{segment!r} is no identifier")
+            raise ValueError(f"{segment!r} is not an identifier")
     return pattern.format(*(quote(segment, safe="") for segment in segments))
 
 

@@ -293,6 +293,6 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
     """An address in one form, whatever the notation; IPv4 inside IPv6 is IPv4, and a zone is of one machine."""
     plain, percent, zone = text.partition("%")
     if percent and (":" not in plain or zone == "" or "%" in zone):
-        raise ValueError(f"{text!r} is no address")
+        raise ValueError(f"{text!r} is not an address")
     address = ipaddress.ip_address(plain)
     return getattr(address, "ipv4_mapped", None) or address

@@ -26,7 +26,7 @@ class ProcessConnections:
         self._own = (os.getpid(), with_deadlines(httpx.Client())) if given is None else None
 
     def http(self) -> httpx.Client:
-        """What sends requests in this process."""
+        """The httpx client of this process."""
         if self._given is not None:
             return self._given
         process = os.getpid()
@@ -50,7 +50,7 @@ class LoopConnections:
         self._own = threading.local()  # a thread runs one event loop at a time
 
     def http(self) -> httpx.AsyncClient:
-        """What sends requests in this run of an event loop."""
+        """The httpx client of this run of an event loop."""
         if self._given is not None:
             return self._given
         run = _RUN.get(None)

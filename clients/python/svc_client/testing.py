@@ -142,7 +142,7 @@ class FakeService:
         `get_event`, and those of `Answer`. Raises `ValueError` for what no event can have.
         """
         if request_id is not None and not is_request_id(request_id):
-            raise ValueError(f"{request_id!r} is no request id: leave it out for a new one")
+            raise ValueError(f"{request_id!r} is not a request id: leave it out for a new one")
         named = request_id or new_request_id(_now_ms())
         self._put(named, self._event(named, cast("Mapping[str, Any]", fields)))
         return named
@@ -379,7 +379,7 @@ def _now_ms() -> int:
 def _known(operation: str) -> str:
     if operation in OPERATIONS:
         return operation
-    raise ValueError(f"{operation} is no operation: they are named as in the API, such as getEvent")
+    raise ValueError(f"{operation} is not an operation: they are named as in the API, such as getEvent")
 
 
 def _found(method: str, path: str) -> tuple[str, dict[str, str]]:

@@ -56,9 +56,9 @@ def verify_webhook(
     try:
         event = parsed(body)
     except ValueError as error:
-        raise WebhookError("the body is no event") from error
+        raise WebhookError("the body is not an event") from error
     if not _has_form(event):
-        raise WebhookError(f"the body is no event of version {VERSION}")
+        raise WebhookError(f"the body is not an event of version {VERSION}")
     return cast("WebhookEvent", event)
 
 

@@ -40,7 +40,7 @@ from svc.features.inspection.inspection import (
 )
 from svc.features.inspection.inspection import rows as rows_of
 from svc.features.inspection.showing import shown
-from svc.features.inspection.visitor_rows import of_visitor
+from svc.features.inspection.subject_rows import of_visitor
 from svc.features.tables import TABLES
 from svc.identify.scoring.signals import EVIDENCE, PHRASES, meaning
 from svc.kernel.store.reading import ReadOnlyFile, ReadOnlyStore

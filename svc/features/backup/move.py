@@ -185,7 +185,7 @@ def _compared(table: Table[Any], source: Reader, target: Reader, steps: Steps) -
     expected, found = _sum(source, table, steps), _sum(target, table, steps)
     if found != expected:
         raise MoveError(
-            f"{table.name} has {expected.rows} rows in the source and {found.rows} in the target, or other ones: empty "
+            f"{table.name} differs: it has {expected.rows} rows in the source and {found.rows} in the target. Empty "
             "the target and repeat"
         )
     return found

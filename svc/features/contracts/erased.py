@@ -40,11 +40,9 @@ class Erased(NamedTuple):
     of_event: Callable[[Snapshot, int, bytes, Event], Keys] | None = None
     """Of a snapshot, the organization's number, the request id and the event."""
     of_subject: Callable[[Snapshot, int, Subject, str], Keys] | None = None
-    """What finds those of a visitor or of an account: of a snapshot, the organization's number, and the subject with
-    its id.
-    """
+    """Keys of a visitor or of an account: of a snapshot, the organization's number, and the subject with its id."""
     of_account: Callable[[Snapshot, int, str], Keys] | None = None
-    """What finds those of an account: of a snapshot, the organization's number and the id of the account."""
+    """Keys of an account: of a snapshot, the organization's number and the id of the account."""
     own: Callable[[Owner, tuple[Any, ...], Any], Any] | None = None
     """Of a row's key and value: the value without what it says of others, of a counter what the event added to it;
     `None` where nothing of it is the owner's. Not given: the row is of one visitor alone.

@@ -38,7 +38,7 @@ from svc.features.exports.hourly import HoursWanted, export_hours
 from svc.features.exports.lines import unreadable_json_row
 from svc.features.inspection.inspection import Row
 from svc.features.inspection.showing import shown
-from svc.features.inspection.visitor_rows import SubjectRows
+from svc.features.inspection.subject_rows import SubjectRows
 from svc.identify.events.listing import filters_of
 from svc.identify.model import Subject
 from svc.identify.queries.events import UnreadableEvent

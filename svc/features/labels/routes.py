@@ -39,7 +39,7 @@ from svc.features.labels.queries import (
     stored_outcome,
     stretches,
 )
-from svc.features.labels.suggestion import LEAST_LABELS, Labeled, QualityBody, SuggestedWeightBody, suggest
+from svc.features.labels.suggested_weights import LEAST_LABELS, Labeled, QualityBody, SuggestedWeightBody, suggest
 from svc.features.rules.jobs import rule_names
 from svc.http.change import caller_of, change
 from svc.http.route import ORGANIZATION, Call, Route, Services

@@ -11,17 +11,12 @@ from collections.abc import Iterator
 from typing import Any, Final, Literal, NamedTuple, cast
 
 from svc.features.rules.language.conditions import variables_in
+from svc.features.rules.language.evaluation import Evaluation, TooExpensiveError
 from svc.features.rules.language.evaluators import evaluator
 from svc.features.rules.language.language import ConditionError, checked_tree
 from svc.features.rules.language.literals import readable
 from svc.features.rules.language.tree import Node, Type
-from svc.features.rules.language.values import (
-    Evaluation,
-    EvaluationError,
-    TooExpensiveError,
-    written_duration,
-    written_timestamp,
-)
+from svc.features.rules.language.values import EvaluationError, written_duration, written_timestamp
 
 LONGEST_VALUE: Final = 200
 """Characters of a value that are shown."""

@@ -264,7 +264,7 @@ def given_rules(
 
 
 def new_rule_id(services: Services) -> Callable[[int], str]:
-    """Return what gives ids to rules that are kept."""
+    """Return a function that makes the id of a rule that was sent without one."""
     return lambda _: "rul_" + twenty_characters(services.world.entropy)
 
 

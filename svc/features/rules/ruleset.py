@@ -10,7 +10,7 @@ import msgspec
 
 from svc.features.rules.language.conditions import FAILURES, Condition, known
 from svc.features.rules.language.cost import BUDGET, FILTER_BUDGET, fetched_units
-from svc.features.rules.language.values import Evaluation, InList, Values
+from svc.features.rules.language.evaluation import Evaluation, InList, Values
 from svc.identify.model import Decision, RuleAction, ShadowMatch
 from svc.identify.records import Event
 from svc.identify.velocity.counts import OTHERS, SUBJECTS, WINDOWS, Counts, Subject

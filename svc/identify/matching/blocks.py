@@ -107,7 +107,7 @@ _SELECT: Final = {
     kind: cast("Callable[[tuple[int, ...]], tuple[int, ...]]", itemgetter(*covered))
     for kind, covered in COVERED.items()
 }
-"""What takes the covered values out of those of all attributes."""
+"""Functions that select the covered values from those of all attributes."""
 _RECIPES: Final = tuple(
     (bytes((kind,)), _SELECT[kind], len(covered) - _NEEDED[kind], struct.Struct(f"<BII{len(covered)}I").pack)
     for kind, covered in COVERED.items()

@@ -107,7 +107,7 @@ _MARKS = (
     (r"Mobile|iPhone|iPod|Phone|BlackBerry|\bBB10|Symbian|Series ?[346]0|KAIOS|MIDP|Opera Mini|webOS|Bada", "phone"),
     (r"Nokia|NOKIA|SonyEricsson|UCWEB|J2ME|CLDC|MAUI|UP\.Browser|B(?:rew|REW)|KaiOS|Palm", "phone"),
 )
-"""What tells the kind of a device; the first that matches counts."""
+"""Patterns of user agents and the kind of device that each shows; the first that matches counts."""
 
 
 def device_mark(text: str) -> str | None:

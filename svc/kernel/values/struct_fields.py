@@ -82,7 +82,7 @@ _Plan = tuple[tuple[str, Callable[[Any], Any] | None, Any], ...]
 
 @cache
 def _plan(body: type[msgspec.Struct], record: type[msgspec.Struct]) -> tuple[_Plan, _Read]:
-    """Return the fields of the body that the record has, and what reads them all."""
+    """Return the fields of the body that the record has, and a function that reads them all."""
     known = _known(record)
     fields = [field for field in msgspec.structs.fields(body) if {field.name, f"{field.name}_ms"} & known]
     plan = tuple((field.name, None if field.name in known else timestamp, field.default) for field in fields)
@@ -90,7 +90,7 @@ def _plan(body: type[msgspec.Struct], record: type[msgspec.Struct]) -> tuple[_Pl
 
 
 def _reader(names: Sequence[str]) -> _Read:
-    """Return what reads these fields of a record."""
+    """Return a function that reads these fields of a record, as a tuple."""
     if len(names) > 1:
         return attrgetter(*names)
     return lambda value: tuple(getattr(value, name) for name in names)
@@ -98,7 +98,7 @@ def _reader(names: Sequence[str]) -> _Read:
 
 @cache
 def _shared(kind: type[msgspec.Struct], record: type[msgspec.Struct]) -> tuple[tuple[str, ...], _Read]:
-    """Return the fields of `kind` that the record has, and what reads them all."""
+    """Return the fields of `kind` that the record has, and a function that reads them all."""
     known = _known(record)
     names = tuple(name for name in kind.__struct_fields__ if name in known)
     return names, _reader(names)

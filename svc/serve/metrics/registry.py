@@ -53,23 +53,18 @@ from svc.serve.metrics.samples import (
 from svc.serve.metrics.store import (
     STORE_METRICS,
     NodeSources,
+    Stored,
     backup_samples,
     commit_samples,
     corrupt_samples,
     credit_samples,
     holding_samples,
     node_samples,
+    read_stored,
     space_samples,
     watch_samples,
 )
-from svc.serve.metrics.usage import (
-    WEBHOOK_METRICS,
-    Stored,
-    attempt_samples,
-    queue_samples,
-    read_stored,
-    webhook_samples,
-)
+from svc.serve.metrics.webhooks import WEBHOOK_METRICS, attempt_samples, queue_samples, webhook_samples
 from svc.workers.shared_memory import Counts, WorkerSlot
 from svc.world import World
 
@@ -344,11 +339,11 @@ class Metrics:
         if stored.held is not None:
             yield from holding_samples(stored.held, round(stored.share * sources.store.capacity_bytes()))
         yield from queue_samples(sources.outbox.statistics(), space)
-        if stored.usage is not None:
-            yield from webhook_samples(stored.usage, now_ms)
+        if stored.endpoints is not None:
+            yield from webhook_samples(stored.endpoints, now_ms)
         yield from credit_samples(sources.credit.statistics())
-        opened_ms = now_ms if stored.oldest_review_ms is None else stored.oldest_review_ms
-        yield REVIEW_SECONDS, one(max(0, now_ms - opened_ms) / 1000)
+        if stored.review_open_ms is not None:
+            yield REVIEW_SECONDS, one(max(0, stored.review_open_ms) / 1000)
         yield RETENTION_LAST_SUCCESS, one(sources.retention.statistics().swept_at_ms / 1000)
         yield RECOUNTS, one(sources.recounted.organizations)
         if stored.backup_behind_ms is not None:

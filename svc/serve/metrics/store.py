@@ -1,17 +1,34 @@
 """The metrics of the store: what this process has written, how large the store is, and, of a node on PostgreSQL, how it
 lives with the others and its database. Without a database those are all 0.
+
+Also what the store says of all its organizations at a scrape, read in slices of time, so that a scrape delays nobody.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import aclosing
+from functools import partial
+from heapq import nlargest
+from typing import NamedTuple, TypeVar
 
+from svc.features.reviews.queries import first_open_reviews
+from svc.kernel.store import operations
 from svc.kernel.store.postgresql.statistics import NodeStatistics, NoticeStatistics, PostgresqlStatistics
-from svc.kernel.store.store import StoreSpace, StoreStatistics
+from svc.kernel.store.schema.codec import CorruptionError
+from svc.kernel.store.store import Store, StoreSpace, StoreStatistics
 from svc.kernel.tenants.billing import CreditState
+from svc.kernel.tenants.jobs import holdings
+from svc.kernel.tenants.queries import organization, share_in_force
+from svc.kernel.work.slices import scanned
 from svc.kernel.work.store_watch import CorruptRows, StoreWatch
 from svc.serve.metrics.samples import Metric, Samples, by, one
+from svc.serve.metrics.webhooks import EndpointCounts, count_endpoints
+from svc.world import World
+
+T = TypeVar("T")
+
+ORGANIZATIONS_SHOWN = 10
 
 COMMITS = Metric("svc_store_commits", "counter", "Commits of the store.")
 JOBS = Metric("svc_store_jobs", "counter", "Changes in those commits.")
@@ -110,6 +127,63 @@ WAITING = Metric("svc_database_waiting", "gauge", "Groups and reads that wait fo
 
 STORE_METRICS: tuple[Metric, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Metric))
 """All of these, in this order."""
+
+
+class Stored(NamedTuple):
+    """What was read from the store for a scrape."""
+
+    endpoints: EndpointCounts | None
+    """`None` where a row of it cannot be read."""
+    held: dict[str, int] | None
+    """Bytes, of the organizations that hold most; `None` where a row of it cannot be read."""
+    space: StoreSpace
+    share: float
+    """Of the store, which one organization may use."""
+    review_open_ms: int | None
+    """How long the oldest open review has been open; `None` where a row of it cannot be read."""
+    backup_behind_ms: int | None
+    """`None` where a row of it cannot be read."""
+
+
+async def read_stored(world: World, store: Store, store_share: float, corrupt: CorruptRows) -> Stored:
+    """Read what a scrape shows of the store. A corrupt row takes its own figures away, and no others (decisions 17.5);
+    it is noted in `corrupt`.
+    """
+    return Stored(
+        await _unless_corrupt(partial(count_endpoints, world, store), corrupt),
+        await _unless_corrupt(partial(largest_holdings, world, store), corrupt),
+        await store.measured(),
+        await store.query(partial(share_in_force, store_share=store_share)),
+        await _unless_corrupt(partial(oldest_open_review, world, store), corrupt),
+        await _unless_corrupt(partial(store.query, partial(operations.behind_ms, now_ms=world.now_ms())), corrupt),
+    )
+
+
+async def _unless_corrupt(read: Callable[[], Awaitable[T]], corrupt: CorruptRows) -> T | None:
+    try:
+        return await read()
+    except CorruptionError as error:
+        corrupt.note("metrics", None, error)
+        return None
+
+
+async def oldest_open_review(world: World, store: Store) -> int:
+    """Return for how many ms the oldest open review of all organizations has been open; 0 if none is."""
+    now_ms = world.now_ms()
+    async with aclosing(scanned(world, store, first_open_reviews, 0)) as slices:
+        return max([now_ms - opened_ms async for some in slices for _, opened_ms in some], default=0)
+
+
+async def largest_holdings(world: World, store: Store) -> dict[str, int]:
+    """Return the bytes held, by organization id, of the `ORGANIZATIONS_SHOWN` that hold most."""
+    largest: list[tuple[int, int]] = []
+    async with aclosing(scanned(world, store, holdings, 0)) as slices:
+        async for some in slices:
+            held = [(holding.held_bytes, number) for number, holding in some]
+            largest = nlargest(ORGANIZATIONS_SHOWN, [*largest, *held])
+    return await store.query(
+        lambda snapshot: {organization(snapshot, number).id: held_bytes for held_bytes, number in largest}
+    )
 
 
 def commit_samples(store: StoreStatistics) -> Samples:

@@ -7,7 +7,7 @@ import { ApiError } from "./api.js";
 import { Attempts } from "./attempts.js";
 import { Decision } from "./decision.js";
 import { Device } from "./device.js";
-import { client } from "./eventlist.js";
+import { client } from "./eventcolumns.js";
 import { capital, country, words } from "./format.js";
 import { EventLabel } from "./judging/label.js";
 import { useConsole, useLink, useLoad } from "./state.js";

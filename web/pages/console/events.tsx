@@ -2,7 +2,7 @@
 /** @jsxImportSource preact */
 import { useRef, useState } from "preact/hooks";
 import { AddToList } from "./addtolist.js";
-import { useEventColumns } from "./eventlist.js";
+import { useEventColumns } from "./eventcolumns.js";
 import { FilterBar } from "./filterbar.js";
 import { FILTERS, filters, matchesOf, period } from "./filters.js";
 import { count, many, total } from "./format.js";

@@ -1,7 +1,7 @@
 /** Live: identifications as they arrive. */
 /** @jsxImportSource preact */
 import { useEffect, useRef, useState } from "preact/hooks";
-import { useEventColumns } from "./eventlist.js";
+import { useEventColumns } from "./eventcolumns.js";
 import { FilterBar } from "./filterbar.js";
 import { filters } from "./filters.js";
 import { lazy } from "./lazy.js";

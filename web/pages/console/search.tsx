@@ -1,7 +1,7 @@
 /** Search: what somebody may mean by a text. */
 /** @jsxImportSource preact */
 import { useEffect } from "preact/hooks";
-import { useEventColumns } from "./eventlist.js";
+import { useEventColumns } from "./eventcolumns.js";
 import { useConsole, useLink, useLoad } from "./state.js";
 import { AccountLink, Card, Of, Show, Table, VisitorLink } from "./ui.js";
 import type { Found } from "./wire.js";

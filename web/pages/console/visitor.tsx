@@ -2,7 +2,7 @@
 /** @jsxImportSource preact */
 import { useState } from "preact/hooks";
 import { isUncertain } from "../parts/identity.js";
-import { client, place } from "./eventlist.js";
+import { client, place } from "./eventcolumns.js";
 import { AddressLink, NoSuch, TagLink } from "./event.js";
 import { count, country, many, words } from "./format.js";
 import { useConsole, useLink, useLoad } from "./state.js";

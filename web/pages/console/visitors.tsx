@@ -1,6 +1,6 @@
 /** Visitors and accounts: by when they were seen, or by what they have most of; and visitors seen with a tag or at an address. */
 /** @jsxImportSource preact */
-import { client, Place } from "./eventlist.js";
+import { client, Place } from "./eventcolumns.js";
 import { FilterBar } from "./filterbar.js";
 import { count, many, upTo64 } from "./format.js";
 import { SavedViews } from "./saved.js";

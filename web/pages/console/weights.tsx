@@ -4,7 +4,7 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ApiError } from "./api.js";
 import { capital, count, many, share, words } from "./format.js";
 import { useAction, useAnswer, useConsole, useLink, useLoad, useQuery } from "./state.js";
-import { Suggested } from "./suggestion.js";
+import { Suggested } from "./suggestedweights.js";
 import { AdminNote, Button, Card, Choice, type Column, Confirm, Field, Problem, Show, Table, Time } from "./ui.js";
 import type { Key, PlatformWeights, Preview, RiskWeights, SignalInfo } from "./wire.js";
 

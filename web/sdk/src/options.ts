@@ -45,7 +45,7 @@ function ownOf<Options extends object>(call: string, given: Options, known: Reco
   if (typeof given !== "object" || given === null) throw wrong(takes());
   const options = own(given);
   const names = own(known);
-  for (const name of Object.keys(options)) if (!(name in names)) throw wrong(`\`${name}\` is no option: ${takes()}`);
+  for (const name of Object.keys(options)) if (!(name in names)) throw wrong(`\`${name}\` is not an option: ${takes()}`);
   return options;
 }
 

@@ -99,8 +99,8 @@ describe("in a page of https://shop.example", () => {
   test.each<[string, unknown]>([
     ["load() takes an object", null],
     ["load() takes an object", "svc_pk_x"],
-    ["`apikey` is no option: load() takes an object of apiKey, endpoint,", { apikey: KEY }],
-    ["`apiUrl` is no option", { apiKey: KEY, endpoint: "/", apiUrl: undefined }],
+    ["`apikey` is not an option: load() takes an object of apiKey, endpoint,", { apikey: KEY }],
+    ["`apiUrl` is not an option", { apiKey: KEY, endpoint: "/", apiUrl: undefined }],
     ["must be a public key", {}],
     ["must be a public key", { apiKey: "abc" }],
     ["revoke it", { apiKey: "svc_sk_us_production_abc" }],
@@ -130,7 +130,7 @@ describe("in a page of https://shop.example", () => {
     ["12 hours", { apiKey: KEY, endpoint: "/", cache: { storage: "local", durationMs: 43_200_001 } }],
     ["`test` takes an object of signals, accountVelocity", { apiKey: KEY, endpoint: "/", test: null }],
     ["`test` takes an object", { apiKey: KEY, endpoint: "/", test: "tor" }],
-    ["`account_velocity` is no option: `test` takes", { apiKey: KEY, endpoint: "/", test: { account_velocity: 5 } }],
+    ["`account_velocity` is not an option: `test` takes", { apiKey: KEY, endpoint: "/", test: { account_velocity: 5 } }],
     ["`test` is { signals", { apiKey: KEY, endpoint: "/", test: { signals: "tor" } }],
     ["`test` is { signals", { apiKey: KEY, endpoint: "/", test: { signals: ["tor", 7] } }],
     ["`test` is { signals", { apiKey: KEY, endpoint: "/", test: { accountVelocity: 65 } }],
@@ -204,10 +204,10 @@ describe("in a page of https://shop.example", () => {
   ])("an action has the form that the service accepts: %j", (action, message) => isSaidOf("action", action, message));
 
   test.each<[string, unknown]>([
-    ["`linkedId` is no option: identify() takes an object of accountId, action, tag, signal, timeoutMs.", { linkedId: "a" }],
-    ["`account_id` is no option", { account_id: "a", accountId: "a" }],
-    ["`toString` is no option", { toString: 1 }],
-    ["`__proto__` is no option", JSON.parse('{ "__proto__": 1 }')],
+    ["`linkedId` is not an option: identify() takes an object of accountId, action, tag, signal, timeoutMs.", { linkedId: "a" }],
+    ["`account_id` is not an option", { account_id: "a", accountId: "a" }],
+    ["`toString` is not an option", { toString: 1 }],
+    ["`__proto__` is not an option", JSON.parse('{ "__proto__": 1 }')],
     ["identify() takes an object", "signup"],
   ])("an option that there is none of is refused by name: %s", (message, options) => {
     expect(() => checkedCall(options as IdentifyOptions)).toThrow(message);

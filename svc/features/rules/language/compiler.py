@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from svc.features.rules.language.evaluation import Evaluator
 from svc.features.rules.language.evaluators import evaluator, is_of_values
 from svc.features.rules.language.language import VARIABLES
 from svc.features.rules.language.tree import Node
-from svc.features.rules.language.values import FUNCTIONS, EvaluationError, Evaluator
+from svc.features.rules.language.values import FUNCTIONS, EvaluationError
 
 _FUNCTION: Final = """
 def evaluate(of):

@@ -16,11 +16,12 @@ from typing import Final, NamedTuple
 
 from svc.features.rules.language.compiler import compiled_evaluator
 from svc.features.rules.language.cost import BUDGET, UNITS_A_MS, in_ms, units_of
+from svc.features.rules.language.evaluation import Evaluation, Evaluator, TooExpensiveError, Values
 from svc.features.rules.language.evaluators import evaluator, failing, is_known
 from svc.features.rules.language.language import MAX_LENGTH, VARIABLES, ConditionError, checked_tree
 from svc.features.rules.language.literals import PatternError, faults, read_pattern, readable
 from svc.features.rules.language.tree import Node, Type, called
-from svc.features.rules.language.values import Evaluation, EvaluationError, Evaluator, TooExpensiveError, Values
+from svc.features.rules.language.values import EvaluationError
 
 COMPILED_UNITS: Final = 200
 """Of a condition that is compiled, at most: one whose evaluation fails is evaluated twice."""

@@ -14,15 +14,14 @@ from functools import partial
 from ipaddress import ip_network
 from typing import Any, Final, NamedTuple
 
+from svc.features.rules.language.evaluation import Evaluation, Evaluator
 from svc.features.rules.language.language import VARIABLES
 from svc.features.rules.language.literals import Pattern, PatternError, read_pattern
 from svc.features.rules.language.tree import Node
 from svc.features.rules.language.values import (
     FIELDS,
     FUNCTIONS,
-    Evaluation,
     EvaluationError,
-    Evaluator,
     calendar,
     entry,
     read_duration,

@@ -213,7 +213,7 @@ def _of_no_name(name: str, text: str) -> str:
     if name in FUNCTIONS:
         return f"{name}() needs {len(FUNCTIONS[name])} values in its brackets"
     if begun:
-        return f"{name} alone is no variable: there is {', '.join(begun)}"
+        return f"{name} alone is not a variable: there is {', '.join(begun)}"
     if name.lower() in ("and", "or", "not"):
         return "write && for and, || for or, and ! for not"
     return f"there is no variable or function {name!r}" + (f"; did you mean {near[0]}?" if near else "")

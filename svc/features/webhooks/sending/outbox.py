@@ -132,7 +132,7 @@ class Outbox:
         """Endpoints of which what waits is being made due."""
         self._commits_before = store.commits
         """Of this process's store, when the outbox began to run: once there are more, the disk takes commits."""
-        self._polled_at_s = world.elapsed_s()  # the first poll has a minute too
+        self._polled_at_s = world.elapsed_s()  # nothing is late before the first poll had a minute
         self._poll_at_s = -inf
         self._found_late = False
 

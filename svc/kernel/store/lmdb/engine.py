@@ -27,16 +27,8 @@ from svc.kernel.store.engine import (
 )
 from svc.kernel.store.files.durable_files import Lock
 from svc.kernel.store.lmdb import witness
-from svc.kernel.store.lmdb.environment import (
-    DEFAULT_MAP_BYTES,
-    FILE,
-    FreeSpace,
-    disk_of,
-    open_read_only,
-    open_writable,
-    pages_in_use,
-    write_failure,
-)
+from svc.kernel.store.lmdb.environment import DEFAULT_MAP_BYTES, FILE, open_read_only, open_writable
+from svc.kernel.store.lmdb.free_space import FreeSpace, disk_of, pages_in_use, write_failure
 from svc.kernel.store.lmdb.meta_pages import check_meta_pages, last_commit
 from svc.kernel.store.lmdb.pages import check_pages
 from svc.kernel.store.lmdb.transaction import LmdbReader, LmdbWriter
@@ -217,7 +209,7 @@ class LmdbEngine(Engine):
         return min(self.environment.info()["map_size"], disk.f_blocks * disk.f_frsize)
 
     def is_low(self) -> bool:
-        """See `Engine.is_low`; what is kept in reserve is in `environment.py`."""
+        """See `Engine.is_low`; what is kept in reserve is in `free_space.py`."""
         with self.environment.begin() as handle:
             return self._free_space.is_low(handle)
 

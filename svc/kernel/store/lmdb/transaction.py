@@ -14,7 +14,7 @@ from typing import Any, Never, TypeVar
 import lmdb
 
 from svc.kernel.store.engine import CheckRow, EngineError, KeyRange, Reader, Writer
-from svc.kernel.store.lmdb.environment import write_failure
+from svc.kernel.store.lmdb.free_space import write_failure
 from svc.kernel.store.schema.codec import CorruptionError, CorruptPageError
 
 T = TypeVar("T")

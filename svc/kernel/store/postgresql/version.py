@@ -37,4 +37,6 @@ def refuse_other(found: Result) -> bool:
         refuse_newer(version, known)
     except NewerStoreError as error:
         raise OtherVersionError(str(error)) from None
-    raise OtherVersionError(f"the store has version {version} again, and this program knows {known}: start it again")
+    raise OtherVersionError(
+        f"the store is of version {version} again, and this program uses {known}: restart the service"
+    )

@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Score } from "../../parts/score.js";
 import { ApiError } from "../api.js";
 import { Decision } from "../decision.js";
-import { client, place as placeOf } from "../eventlist.js";
+import { client, place as placeOf } from "../eventcolumns.js";
 import { Filters } from "../filterbar.js";
 import { count, many, total } from "../format.js";
 import type { Place } from "../hash.js";

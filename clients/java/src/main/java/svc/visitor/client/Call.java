@@ -26,7 +26,7 @@ public final class Call {
     String made = pattern;
     for (String segment : segments) {
       if (segment == null || segment.isEmpty() || segment.equals(".") || segment.equals("..")) {
-        throw new IllegalArgumentException('"' + String.valueOf(segment) + "\" is no identifier");
+        throw new IllegalArgumentException('"' + String.valueOf(segment) + "\" is not an identifier");
       }
       // Brackets are escaped, so that no segment is a place for the next one.
       int place = made.indexOf("{}");
@@ -39,7 +39,7 @@ public final class Call {
   /** Throws {@code IllegalArgumentException} for half of a surrogate pair, in whose place a question mark would be sent. */
   static String escaped(String text) {
     if (!StandardCharsets.UTF_8.newEncoder().canEncode(text)) {
-      throw new IllegalArgumentException("half of a surrogate pair: no identifier, and no filter");
+      throw new IllegalArgumentException("half of a surrogate pair is not an identifier or a filter");
     }
     return URLEncoder.encode(text, StandardCharsets.UTF_8).replace("+", "%20");
   }

@@ -162,6 +162,6 @@ final class Checks {
         // as below
       }
     }
-    throw new IllegalArgumentException('"' + text + "\" is no address");
+    throw new IllegalArgumentException('"' + text + "\" is not an address");
   }
 }

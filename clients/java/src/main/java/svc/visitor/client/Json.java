@@ -205,7 +205,7 @@ final class Json {
       quote(value.toString(), made);
     } else if (value instanceof Number) {
       double number = ((Number) value).doubleValue();
-      if (Double.isNaN(number) || Double.isInfinite(number)) throw new IllegalArgumentException(value + " is no JSON");
+      if (Double.isNaN(number) || Double.isInfinite(number)) throw new IllegalArgumentException(value + " is not JSON");
       made.append(value);
     } else if (value instanceof Map) {
       char before = '{';
@@ -228,7 +228,7 @@ final class Json {
       }
       made.append(']');
     } else {
-      throw new IllegalArgumentException(value.getClass() + " is no JSON");
+      throw new IllegalArgumentException(value.getClass() + " is not JSON");
     }
   }
 

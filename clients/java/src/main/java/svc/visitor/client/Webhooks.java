@@ -74,14 +74,14 @@ public final class Webhooks {
     try {
       read = Json.read(body);
     } catch (IllegalArgumentException noJson) {
-      throw new WebhookException("the body is no event");
+      throw new WebhookException("the body is not an event");
     }
-    if (!(read instanceof Map)) throw new WebhookException("the body is no event");
+    if (!(read instanceof Map)) throw new WebhookException("the body is not an event");
     WebhookEvent event = new WebhookEvent(Body.fieldsOf(read));
     boolean isFirstVersion = Json.isWhole(event.get("version")) && event.integerAt("version") == 1;
     boolean hasTexts = Checks.isText(event.get("id")) && Checks.isText(event.get("type"));
     if (!isFirstVersion || !hasTexts || !(event.get("data") instanceof Map)) {
-      throw new WebhookException("the body is no event of version 1");
+      throw new WebhookException("the body is not an event of version 1");
     }
     return event;
   }

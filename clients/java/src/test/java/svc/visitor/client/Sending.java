@@ -253,7 +253,7 @@ final class Sending {
       Client client = server.client();
       for (String wrong : Arrays.asList("", ".", "..", "half\ud83d", null)) {
         String said = String.valueOf(thrown(() -> client.getVisitor(wrong)));
-        same("identifier " + wrong, said.contains("no identifier"), true);
+        same("identifier " + wrong, said.contains("not an identifier"), true);
       }
       Throwable half = thrown(() -> client.listEvents(new ListEventsQuery().tag("half\ud83d")));
       same("half of a character in a query", half instanceof IllegalArgumentException, true);

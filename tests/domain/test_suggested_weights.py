@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from svc.features.labels.outcomes import outcome_of
 from svc.features.labels.regression import Counts
-from svc.features.labels.suggestion import (
+from svc.features.labels.suggested_weights import (
     FOLDS,
     Fired,
     Labeled,

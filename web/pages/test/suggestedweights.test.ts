@@ -4,7 +4,7 @@ import { act } from "preact/test-utils";
 import { describe, expect, it } from "vitest";
 import { ApiError } from "../console/api.js";
 import { type Console, Shared } from "../console/state.js";
-import { missing, Suggested, suggested } from "../console/suggestion.js";
+import { missing, Suggested, suggested } from "../console/suggestedweights.js";
 import { Weights } from "../console/weights.js";
 import type { Suggestion } from "../console/wire.js";
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 class AccountAnswer(TypedDict):
     first_seen_at: str
-    """When it was seen first."""
+    """When it was seen first, to the second."""
     last_seen_at: str
     """When it was seen last."""
     addresses: list[SeenAddress]
@@ -47,7 +47,7 @@ class AccountRow(TypedDict):
     account_id: str
     """The customer's id of the account that the visitor acts for. Opaque: no e-mail address."""
     first_seen_at: str
-    """When it was seen first."""
+    """When it was seen first, to the second."""
     last_seen_at: str
     """When it was seen last."""
     level: NotRequired[str]
@@ -1111,7 +1111,7 @@ class SeenCountry(TypedDict):
 
 class SeenVisitorAnswer(TypedDict):
     first_seen_at: str
-    """When it was seen first."""
+    """When it was seen first, to the second."""
     last_seen_at: str
     """When it was seen last."""
     addresses: list[SeenAddress]
@@ -1136,7 +1136,7 @@ class SeenVisitorRow(TypedDict):
     visitor_id: str
     """Stable id of the visitor, within the organization."""
     first_seen_at: str
-    """When it was seen first."""
+    """When it was seen first, to the second."""
     last_seen_at: str
     """When it was seen last."""
     level: NotRequired[str]

@@ -20,7 +20,7 @@ public final class Types {
       super(fields);
     }
 
-    /** When it was seen first. */
+    /** When it was seen first, to the second. */
     public String firstSeenAt() {
       return textAt("first_seen_at");
     }
@@ -111,7 +111,7 @@ public final class Types {
       return textAt("account_id");
     }
 
-    /** When it was seen first. */
+    /** When it was seen first, to the second. */
     public String firstSeenAt() {
       return textAt("first_seen_at");
     }
@@ -3603,7 +3603,7 @@ public final class Types {
       super(fields);
     }
 
-    /** When it was seen first. */
+    /** When it was seen first, to the second. */
     public String firstSeenAt() {
       return textAt("first_seen_at");
     }
@@ -3666,7 +3666,7 @@ public final class Types {
       return textAt("visitor_id");
     }
 
-    /** When it was seen first. */
+    /** When it was seen first, to the second. */
     public String firstSeenAt() {
       return textAt("first_seen_at");
     }

@@ -255,6 +255,20 @@ async def test_an_account_that_is_seen_between_two_pages_is_not_listed_twice(liv
     assert [row["account_id"] for row in rest["accounts"]] == ["b"]
 
 
+@pytest.mark.parametrize("name", ["accounts", "visitors"])
+async def test_whose_newest_event_is_a_replay_is_listed_once(live: Live, public: str, secret: str, name: str):
+    """Its row does not know of that event, and was asked whether there is a newer one."""
+    seen: list[str] = []
+    for device, account in enumerate("abac"):
+        signals = {"nonce": f"the nonce of {account}"}
+        answer = await act(live, public, account, device=device % 2 + device // 3, signals=signals)
+        seen.append(account if name == "accounts" else answer["visitor_id"])
+        live.clock.advance(seconds=60)
+    assert live.events()[2][1].verdict.signals[0].signal == "replayed"
+    for limit in (1, 2, 50):
+        assert await listed(live, secret, name, limit=limit) == [seen[3], seen[2], seen[1]]
+
+
 async def test_an_account_whose_last_event_was_given_to_another_keeps_its_place(live: Live, public: str, secret: str):
     answers = []
     for account in "abab":

@@ -286,7 +286,8 @@ ROUTES: tuple[Route, ...] = (
         operation_id="listSeenConsoleVisitors",
         path="/seen-visitors",
         summary="List the visitors of an environment by what they do",
-        description=_SORTED + " Visitors that are not identifiable are left out.",
+        description=_SORTED
+        + " Visitors that are not identifiable, and new ones of a report that was sent before, are left out.",
         handler=list_visitors,
         query=ConsoleVisitorsQuery,
     ),

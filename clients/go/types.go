@@ -1144,7 +1144,7 @@ type RotateWebhookSecretBody struct {
 
 // RuleCounts is part of a response.
 type RuleCounts struct {
-	// Events of the last 24 hours that it decided, or matched in shadow mode.
+	// Events of the last 24 hours, from a full hour on, that it decided or matched in shadow mode.
 	Matched24h int64 `json:"matched_24h"`
 	// The same of the last 30 days.
 	Matched30d int64 `json:"matched_30d"`

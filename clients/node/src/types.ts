@@ -1209,7 +1209,7 @@ export interface RotateWebhookSecretBody {
 }
 
 export interface RuleCounts {
-  /** Events of the last 24 hours that it decided, or matched in shadow mode. */
+  /** Events of the last 24 hours, from a full hour on, that it decided or matched in shadow mode. */
   matched_24h: number;
   /** The same of the last 30 days. */
   matched_30d: number;

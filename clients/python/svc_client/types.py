@@ -973,7 +973,7 @@ class RiskWeightsBody(TypedDict):
 
 class RuleCounts(TypedDict):
     matched_24h: int
-    """Events of the last 24 hours that it decided, or matched in shadow mode."""
+    """Events of the last 24 hours, from a full hour on, that it decided or matched in shadow mode."""
     matched_30d: int
     """The same of the last 30 days."""
     errors_24h: int

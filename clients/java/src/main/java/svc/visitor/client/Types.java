@@ -3094,7 +3094,7 @@ public final class Types {
       super(fields);
     }
 
-    /** Events of the last 24 hours that it decided, or matched in shadow mode. */
+    /** Events of the last 24 hours, from a full hour on, that it decided or matched in shadow mode. */
     public Long matched24h() {
       return integerAt("matched_24h");
     }

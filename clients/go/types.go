@@ -7,7 +7,7 @@ package svc
 
 // AccountAnswer is part of a response.
 type AccountAnswer struct {
-	// When it was seen first.
+	// When it was seen first, to the second.
 	FirstSeenAt string `json:"first_seen_at"`
 	// When it was seen last.
 	LastSeenAt string `json:"last_seen_at"`
@@ -45,7 +45,7 @@ type AccountOfVisitor struct {
 type AccountRow struct {
 	// The customer's id of the account that the visitor acts for. Opaque: no e-mail address.
 	AccountID string `json:"account_id"`
-	// When it was seen first.
+	// When it was seen first, to the second.
 	FirstSeenAt string `json:"first_seen_at"`
 	// When it was seen last.
 	LastSeenAt string `json:"last_seen_at"`
@@ -1144,7 +1144,7 @@ type RotateWebhookSecretBody struct {
 
 // RuleCounts is part of a response.
 type RuleCounts struct {
-	// Events of the last 24 hours that it decided, or matched in shadow mode.
+	// Events of the last 24 hours, from a full hour on, that it decided or matched in shadow mode.
 	Matched24h int64 `json:"matched_24h"`
 	// The same of the last 30 days.
 	Matched30d int64 `json:"matched_30d"`
@@ -1313,7 +1313,7 @@ type SeenCountry struct {
 
 // SeenVisitorAnswer is part of a response.
 type SeenVisitorAnswer struct {
-	// When it was seen first.
+	// When it was seen first, to the second.
 	FirstSeenAt string `json:"first_seen_at"`
 	// When it was seen last.
 	LastSeenAt string `json:"last_seen_at"`
@@ -1339,7 +1339,7 @@ type SeenVisitorAnswer struct {
 type SeenVisitorRow struct {
 	// Stable id of the visitor, within the organization.
 	VisitorID string `json:"visitor_id"`
-	// When it was seen first.
+	// When it was seen first, to the second.
 	FirstSeenAt string `json:"first_seen_at"`
 	// When it was seen last.
 	LastSeenAt string `json:"last_seen_at"`

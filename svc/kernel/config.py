@@ -339,7 +339,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         ),
     ] = 4_000
     nonproduction_per_day: Annotated[
-        Natural, about("Identifications outside production in a UTC day, for each organization; 0 = none.")
+        Natural, about("Identifications outside production in a UTC day, for each organization; 0 = all are refused.")
     ] = 100_000
     archive_gib_per_day: Annotated[
         Gib,

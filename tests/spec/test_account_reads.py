@@ -26,6 +26,7 @@ from svc.kernel.store.steps import items_of_step
 from svc.kernel.work import slices
 from svc.world import World
 from tests.spec.commands import run_beside
+from tests.spec.console import Console
 from tests.spec.responses import DRIVEN, IDENTIFY, PROGRAM, TOO_LITTLE, act, assert_error, assert_invalid, visit
 from tests.spec.subscriber import Subscriber
 from tests.support.live import Live, live_service, report, succeeded
@@ -103,6 +104,28 @@ async def test_an_account_is_read_with_its_visitors_and_velocity(live: Live, pub
     assert [each["ip_address"] for each in account["addresses"]] == ["81.2.69.160"]
     assert (account["labels"], account["notes_count"]) == ({"fraud": 0, "legitimate": 0}, 0)
     assert isinstance(account["countries"], list)
+
+
+async def test_when_somebody_was_first_seen_is_the_same_wherever_it_is_said(live: Live, public: str, secret: str):
+    """To the second, which is what records keep. A read said the millisecond, a list with two events in a second that
+    of the second one, and the console of a visitor the later time after a clock was set back.
+    """
+    console = Console(live)
+    live.clock.advance(seconds=5.25)
+    await act(live, public, "a")
+    live.clock.advance(seconds=0.5)
+    visitor_id = (await act(live, public, "a"))["visitor_id"]
+
+    async def said() -> set[str]:
+        found = [(await read(live, secret, name))[name][0] for name in ("accounts", "visitors")]
+        found += [await read(live, secret, path) for path in ("accounts/a", f"visitors/{visitor_id}")]
+        listed, shown = [await console.seen(path) for path in ("/visitors", f"/visitors/{visitor_id}")]
+        return {row["first_seen_at"] for row in found} | {listed["visitors"][0]["first_seen"], shown["first_seen"]}
+
+    assert await said() == {"2026-01-01T00:00:05.000Z"}
+    live.clock.advance(seconds=-4)
+    await act(live, public, "a")
+    assert await said() == {"2026-01-01T00:00:01.000Z"}
 
 
 async def test_an_account_was_first_seen_on_its_first_day_however_long_ago(live: Live, public: str, secret: str):
@@ -230,6 +253,20 @@ async def test_an_account_that_is_seen_between_two_pages_is_not_listed_twice(liv
     await act(live, public, "a")
     rest = await read(live, secret, "accounts", limit=2, cursor=page["next_cursor"])
     assert [row["account_id"] for row in rest["accounts"]] == ["b"]
+
+
+@pytest.mark.parametrize("name", ["accounts", "visitors"])
+async def test_whose_newest_event_is_a_replay_is_listed_once(live: Live, public: str, secret: str, name: str):
+    """Its row does not know of that event, and was asked whether there is a newer one."""
+    seen: list[str] = []
+    for device, account in enumerate("abac"):
+        signals = {"nonce": f"the nonce of {account}"}
+        answer = await act(live, public, account, device=device % 2 + device // 3, signals=signals)
+        seen.append(account if name == "accounts" else answer["visitor_id"])
+        live.clock.advance(seconds=60)
+    assert live.events()[2][1].verdict.signals[0].signal == "replayed"
+    for limit in (1, 2, 50):
+        assert await listed(live, secret, name, limit=limit) == [seen[3], seen[2], seen[1]]
 
 
 async def test_an_account_whose_last_event_was_given_to_another_keeps_its_place(live: Live, public: str, secret: str):

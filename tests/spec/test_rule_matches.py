@@ -99,6 +99,27 @@ async def test_a_count_of_a_rule_is_as_many_events_as_its_list_has(shop: Shop):
         assert len(await listed(shop.live, shop.secret, **query)) == rule["counts"]["matched_24h"] > 0
 
 
+async def test_a_count_of_a_rule_is_of_the_hours_of_its_list(shop: Shop):
+    """Those of the console begin on a full hour: 24 hours of at least as much, 30 days of no more than can be listed.
+    An event of the last 24 hours was left out, and one of before the 30 days was not.
+    """
+    (rule,) = succeeded(await shop.save(OF_A))["rules"]
+    for _ in range(3):
+        shop.live.clock.advance(hours=0.5)
+        await act(shop.live, shop.public, "a")
+    console = Console(shop.live)
+
+    async def listed_since(at: str) -> int:
+        return (await console.seen("/events/count", environment="production", rule=rule["id"], from_=at))["count"]
+
+    shop.live.clock.advance(hours=23.25)  # 00:45 of the next day
+    counts = (await shop.rules())["rules"][0]["counts"]
+    assert (counts["matched_24h"], counts["matched_30d"]) == (await listed_since("2026-01-01T00:00:00Z"), 3) == (3, 3)
+    shop.live.clock.advance(hours=29 * 24)
+    counts = (await shop.rules())["rules"][0]["counts"]
+    assert (counts["matched_24h"], counts["matched_30d"]) == (0, await listed_since("2026-01-01T01:00:00Z")) == (0, 2)
+
+
 async def test_a_rule_that_was_deleted_or_changed_its_mode_keeps_its_list(shop: Shop):
     of_a, of_any, made = await decided(shop)
     assert (await shop.save(OF_ANY | {"id": of_any, "mode": "active"})).status_code == 200

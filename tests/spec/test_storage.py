@@ -256,6 +256,7 @@ def test_removing_and_dropping_require_confirmation(run: Run):
     shown = run("org", "show", org, "--json").json
     assert shown["removed_at"] is not None
     assert (shown["events"], shown["held_bytes"]) == (0, 0)
+    assert shown["removed_at"] in run("org", "list").out, "its status and balance stay, as if it were in use"
     run("key", "issue", org, "--kind", "secret", "--environment", "production").assert_refused("was removed")
     run("key", "revoke", key).assert_refused(key)
     records = run("audit", "--org", org, "--json").json["records"]

@@ -264,7 +264,7 @@ export abstract class Operations {
    * The one that was seen last first, as far back as events are kept. Those of production are apart; those of
    * staging and development are together, by the environment of the key. Filters may be combined. A page with
    * filters that few fit may be short, or empty, and still have a `next_cursor`: a request looks at no more than
-   * 5,000 events. Visitors that are not identifiable are left out.
+   * 5,000 events. Visitors that are not identifiable, and new ones of a report that was sent before, are left out.
    */
   listVisitors(query: ListVisitorsQuery = {}): Promise<SeenVisitorsAnswer> {
     return this.send<SeenVisitorsAnswer>({ method: "GET", path: "/visitors", query: { ...query }, isRepeatable: true });

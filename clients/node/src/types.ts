@@ -7,7 +7,7 @@
 export type Open<Values extends string> = Values | (string & {});
 
 export interface AccountAnswer {
-  /** When it was seen first. */
+  /** When it was seen first, to the second. */
   first_seen_at: string;
   /** When it was seen last. */
   last_seen_at: string;
@@ -43,7 +43,7 @@ export interface AccountOfVisitor {
 export interface AccountRow {
   /** The customer's id of the account that the visitor acts for. Opaque: no e-mail address. */
   account_id: string;
-  /** When it was seen first. */
+  /** When it was seen first, to the second. */
   first_seen_at: string;
   /** When it was seen last. */
   last_seen_at: string;
@@ -1209,7 +1209,7 @@ export interface RotateWebhookSecretBody {
 }
 
 export interface RuleCounts {
-  /** Events of the last 24 hours that it decided, or matched in shadow mode. */
+  /** Events of the last 24 hours, from a full hour on, that it decided or matched in shadow mode. */
   matched_24h: number;
   /** The same of the last 30 days. */
   matched_30d: number;
@@ -1365,7 +1365,7 @@ export interface SeenCountry {
 }
 
 export interface SeenVisitorAnswer {
-  /** When it was seen first. */
+  /** When it was seen first, to the second. */
   first_seen_at: string;
   /** When it was seen last. */
   last_seen_at: string;
@@ -1390,7 +1390,7 @@ export interface SeenVisitorAnswer {
 export interface SeenVisitorRow {
   /** Stable id of the visitor, within the organization. */
   visitor_id: string;
-  /** When it was seen first. */
+  /** When it was seen first, to the second. */
   first_seen_at: string;
   /** When it was seen last. */
   last_seen_at: string;

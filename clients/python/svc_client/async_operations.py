@@ -551,7 +551,8 @@ class AsyncOperations:
         The one that was seen last first, as far back as events are kept. Those of production are apart; those
         of staging and development are together, by the environment of the key. Filters may be combined. A page
         with filters that few fit may be short, or empty, and still have a `next_cursor`: a request looks at no
-        more than 5,000 events. Visitors that are not identifiable are left out.
+        more than 5,000 events. Visitors that are not identifiable, and new ones of a report that was sent
+        before, are left out.
 
         Args:
             country: Only those seen from this country in 30 days: two letters.

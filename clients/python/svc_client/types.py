@@ -11,7 +11,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 class AccountAnswer(TypedDict):
     first_seen_at: str
-    """When it was seen first."""
+    """When it was seen first, to the second."""
     last_seen_at: str
     """When it was seen last."""
     addresses: list[SeenAddress]
@@ -47,7 +47,7 @@ class AccountRow(TypedDict):
     account_id: str
     """The customer's id of the account that the visitor acts for. Opaque: no e-mail address."""
     first_seen_at: str
-    """When it was seen first."""
+    """When it was seen first, to the second."""
     last_seen_at: str
     """When it was seen last."""
     level: NotRequired[str]
@@ -973,7 +973,7 @@ class RiskWeightsBody(TypedDict):
 
 class RuleCounts(TypedDict):
     matched_24h: int
-    """Events of the last 24 hours that it decided, or matched in shadow mode."""
+    """Events of the last 24 hours, from a full hour on, that it decided or matched in shadow mode."""
     matched_30d: int
     """The same of the last 30 days."""
     errors_24h: int
@@ -1111,7 +1111,7 @@ class SeenCountry(TypedDict):
 
 class SeenVisitorAnswer(TypedDict):
     first_seen_at: str
-    """When it was seen first."""
+    """When it was seen first, to the second."""
     last_seen_at: str
     """When it was seen last."""
     addresses: list[SeenAddress]
@@ -1136,7 +1136,7 @@ class SeenVisitorRow(TypedDict):
     visitor_id: str
     """Stable id of the visitor, within the organization."""
     first_seen_at: str
-    """When it was seen first."""
+    """When it was seen first, to the second."""
     last_seen_at: str
     """When it was seen last."""
     level: NotRequired[str]

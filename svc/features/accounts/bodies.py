@@ -24,6 +24,7 @@ MAX_SHOWN = 100
 """Visitors, accounts, addresses and countries of one account or visitor."""
 
 _FirstSeen = Annotated[Timestamp, about("When it was seen first.")]
+_FirstSecond = Annotated[Timestamp, about("When it was seen first, to the second.")]
 _LastSeen = Annotated[Timestamp, about("When it was seen last.")]
 CountedSince = Annotated[
     Timestamp,
@@ -84,7 +85,7 @@ class AccountRow(msgspec.Struct, frozen=True, kw_only=True):
     """One account of a list."""
 
     account_id: AccountId
-    first_seen_at: _FirstSeen
+    first_seen_at: _FirstSecond
     last_seen_at: _LastSeen
     level: _HighestLevel | UnsetType = UNSET
     velocity: Annotated[AccountVelocity, about("Of the account, now.")]
@@ -94,7 +95,7 @@ class SeenVisitorRow(msgspec.Struct, frozen=True, kw_only=True):
     """One visitor of a list."""
 
     visitor_id: VisitorId
-    first_seen_at: _FirstSeen
+    first_seen_at: _FirstSecond
     last_seen_at: _LastSeen
     level: _HighestLevel | UnsetType = UNSET
     velocity: Annotated[VisitorVelocity, about("Of the visitor, now.")]
@@ -161,7 +162,7 @@ class LabelCounts(msgspec.Struct, frozen=True):
 class _SubjectAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What an account and a visitor have in common."""
 
-    first_seen_at: _FirstSeen
+    first_seen_at: _FirstSecond
     last_seen_at: _LastSeen
     addresses: Annotated[tuple[SeenAddress, ...], about("The newest 100, the one seen last first.")]
     countries: Annotated[tuple[SeenCountry, ...], about("The newest 100, the one seen last first.")]
@@ -292,6 +293,8 @@ def _span(used: Sequence[Event]) -> dict[str, str]:
 
 
 def _first_seen(row: VelocityRow, oldest_ms: int) -> str:
-    """Return when the subject was first seen: by its row, to the second, or by the oldest event that was looked at."""
-    is_older = row.first_s and row.first_s < oldest_ms // 1000
-    return timestamp(1000 * row.first_s if is_older else oldest_ms)
+    """Return when the subject was first seen, to the second as its row has it: by that, or by the oldest event that was
+    looked at.
+    """
+    oldest_s = oldest_ms // 1000
+    return timestamp(1000 * min(oldest_s, row.first_s or oldest_s))

@@ -85,7 +85,7 @@ class LookedAtBody(msgspec.Struct, frozen=True, kw_only=True):
     """What a sorted list is of."""
 
     subjects: Annotated[int, about("How many fit, among which the first ones are shown.", 412)]
-    is_complete: Annotated[bool, about("Whether all events of 30 days were looked at.", False)]
+    is_complete: Annotated[bool, about("Whether all events that are kept were looked at.", False)]
     since: Annotated[Timestamp, about("When the oldest event that was looked at came.")] | UnsetType = UNSET
 
 
@@ -122,7 +122,7 @@ class ConsoleVisitorsBody(msgspec.Struct, frozen=True, kw_only=True):
 class ConsoleAccountBody(AccountAnswer, frozen=True, kw_only=True):
     """One account, and what was done with it."""
 
-    event_count: Annotated[int, about("Its events in 30 days; 2,000 stands for 2,000 or more.", 12)]
+    event_count: Annotated[int, about("Its events that are kept; 2,000 stands for 2,000 or more.", 12)]
     events: Annotated[tuple[VisitBody, ...], about("Its newest 50 events, newest first.")]
 
 
@@ -267,7 +267,7 @@ async def read_account(services: Services, call: Call) -> ConsoleAccountBody | R
     )
 
 
-_NO_ACCOUNT = "The environment saw no such account in 30 days, or it was erased."
+_NO_ACCOUNT = "No event that is kept in the environment names such an account."
 _SORTED = (
     "The one that was seen last first; or by `sort` the ones with the largest counts, of those that the newest "
     f"{EVENTS_SORTED:,} events name: at most 200, without further pages. "
@@ -286,7 +286,8 @@ ROUTES: tuple[Route, ...] = (
         operation_id="listSeenConsoleVisitors",
         path="/seen-visitors",
         summary="List the visitors of an environment by what they do",
-        description=_SORTED + " Visitors that are not identifiable are left out.",
+        description=_SORTED
+        + " Visitors that are not identifiable, and new ones of a report that was sent before, are left out.",
         handler=list_visitors,
         query=ConsoleVisitorsQuery,
     ),

@@ -55,6 +55,11 @@ MAX_NEWER = 200
 """Newer events of an account or visitor among which one from the network is looked for: where more are from elsewhere,
 it may be listed twice.
 """
+MAX_REPLAYS = 200
+KEYS_OF_REPLAYS = 2048
+"""Newest events of an environment before a page that fired `replayed`, and keys of the index that are looked at for
+them: some milliseconds. Where there are more, somebody may be listed twice.
+"""
 
 
 class Sought(NamedTuple):
@@ -153,12 +158,18 @@ class SubjectScan:
         """Whom it has looked at already, and at which event: the newest. A store may call it again over rows that were
         missing, newer events among them.
         """
+        self._replayed: set[str] = set()
+        """Who was listed on an earlier page at an event that no row counts."""
+        self._knows_replayed = is_first
 
     def __call__(self, snapshot: Snapshot, beyond: Position, count: int) -> Iterator[tuple[Position, Sighted | None]]:
         """Yield those of `count` events below `beyond`, each with its position; `None` = the event shows nobody new.
         Raises `CorruptionError` as `identify.queries.events.read` does.
         """
         sought, oldest = self._sought, (max(self._sought.oldest_ms, 0), bytes(16))
+        if not self._knows_replayed:
+            self._replayed = self._replayed_from(snapshot, beyond)
+            self._knows_replayed = not snapshot.is_missing
 
         def look(beyond: Position, limit: int) -> tuple[list[tuple[EventPosition, bool]], Position | None]:
             places, resume = newest(snapshot, sought.scopes, self._asked, oldest, beyond, limit)
@@ -176,7 +187,7 @@ class SubjectScan:
         subject_id = sought.id_in(match.event)
         if subject_id is None or not subject_id.startswith(sought.prefix) or not sought.is_meant(match.event):
             return None
-        if self._looked_at.setdefault(subject_id, here) > here:
+        if subject_id in self._replayed or self._looked_at.setdefault(subject_id, here) > here:
             return None
         self._looked_at[subject_id] = here
         found = sighted(snapshot, sought, match, subject_id)
@@ -185,6 +196,15 @@ class SubjectScan:
         if not self._is_first and _was_seen_later(snapshot, sought, found.row, match, subject_id):
             return None
         return found
+
+    def _replayed_from(self, snapshot: Snapshot, page: Position) -> set[str]:
+        """Return those with an event from `page` on, where the page begins, that fired `replayed`: no row counts it."""
+        asked = wanted(Filters(signal="replayed"))
+        searches = (Search(snapshot, scope, asked, page, LAST, KEYS_OF_REPLAYS) for scope in self._sought.scopes)
+        places = [place for search in searches for place in islice(search, MAX_REPLAYS)]
+        events = [event_if_readable(snapshot, self._sought.number, request_id) for _, request_id in places]
+        meant = (event for event in events if event is not None and self._sought.is_meant(event))
+        return {found for event in meant if (found := self._sought.id_in(event)) is not None}
 
 
 def sighted_at(snapshot: Snapshot, places: Sequence[Position], *, sought: Sought) -> Iterator[Sighted | None]:

@@ -318,7 +318,8 @@ ROUTES: tuple[Route, ...] = (
         operation_id="listVisitors",
         path="/visitors",
         summary="List visitors",
-        description=_LIST + " Visitors that are not identifiable are left out.",
+        description=_LIST
+        + " Visitors that are not identifiable, and new ones of a report that was sent before, are left out.",
         handler=list_visitors,
         query=SeenVisitorsQuery,
     ),

@@ -103,7 +103,7 @@ class VisitorRow(msgspec.Struct, frozen=True, kw_only=True):
     """One visitor of a list."""
 
     visitor_id: VisitorId
-    first_seen: Annotated[Timestamp, about("When the organization first saw it, in any environment.")]
+    first_seen: Annotated[Timestamp, about("When the organization first saw it, in any environment, to the second.")]
     last_seen: Annotated[Timestamp, about("When it was last seen, in any environment.")]
     events: Annotated[int, about("Its events that are kept, in all environments.", 12)]
     matching_events: (
@@ -160,7 +160,7 @@ class VisitorBody(msgspec.Struct, frozen=True, kw_only=True):
     """One visitor."""
 
     visitor_id: VisitorId
-    first_seen: Annotated[Timestamp, about("When the organization first saw it, in any environment.")]
+    first_seen: Annotated[Timestamp, about("When the organization first saw it, in any environment, to the second.")]
     last_seen: Annotated[Timestamp, about("When it was last seen, in any environment.")]
     event_count: Annotated[int, about("Its events that are kept, in all environments.", 12)]
     environment_event_count: Annotated[int, about("Those of them in the environment.", 12)]
@@ -186,16 +186,15 @@ def address_rows(found: Iterable[EventMatch]) -> list[AddressRow]:
 
 
 def seen(record: Visitor | None, activity: Activity) -> dict[str, str]:
-    """Return `first_seen` and `last_seen` of a visitor, by its record (`None` = it cannot be recognized) and its events
-    in all environments; nothing if it has neither.
+    """Return `first_seen` (to the second) and `last_seen` of a visitor by its record, which is `None` if it cannot be
+    recognized, and its events in all environments; nothing if it has neither.
     """
-    first_ms = activity.first_ms if record is None else record.first_seen_s * 1000
+    firsts = [] if activity.first_ms is None else [activity.first_ms // 1000]
     last_ms = activity.last_ms
-    if last_ms is None and record is not None:
-        last_ms = record.last_seen_s * 1000
-    if first_ms is None or last_ms is None:
-        return {}
-    return {"first_seen": timestamp(first_ms), "last_seen": timestamp(last_ms)}
+    if record is not None:
+        firsts.append(record.first_seen_s)
+        last_ms = record.last_seen_s * 1000 if last_ms is None else last_ms
+    return {} if last_ms is None else {"first_seen": timestamp(1000 * min(firsts)), "last_seen": timestamp(last_ms)}
 
 
 def _grouped(found: Iterable[EventMatch], name: str) -> dict[str, list[Event]]:

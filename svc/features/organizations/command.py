@@ -217,7 +217,7 @@ def list_(directory: Path, as_json: bool) -> None:
     """List all organizations, oldest first."""
     with opened(directory) as found, found.store.read() as snapshot:
         rows = [_shown(known, lookups.balance(snapshot, known.number)) for known in lookups.all_organizations(snapshot)]
-    columns = ("organization_id", "name", "billing_status", "balance_usd", "rate_limit_per_s")
+    columns = ("organization_id", "name", "billing_status", "balance_usd", "rate_limit_per_s", "removed_at")
     show_table(rows, columns, "organizations", as_json=as_json)
 
 

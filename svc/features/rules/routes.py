@@ -113,7 +113,9 @@ class PreviewBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class RuleCounts(msgspec.Struct, frozen=True):
     """Recent results of a rule."""
 
-    matched_24h: Annotated[int, about("Events of the last 24 hours that it decided, or matched in shadow mode.", 12)]
+    matched_24h: Annotated[
+        int, about("Events of the last 24 hours, from a full hour on, that it decided or matched in shadow mode.", 12)
+    ]
     matched_30d: Annotated[int, about("The same of the last 30 days.", 340)]
     errors_24h: Annotated[int, about("Events of the last 24 hours for which its evaluation failed.", 0)]
 
@@ -345,17 +347,19 @@ def _action(decision: Decision | None) -> str:
 
 
 async def _shown(services: Services, call: Call, ruleset: Ruleset) -> RulesAnswer:
-    """Return a ruleset with its counts, which are sums of whole hours."""
+    """Return a ruleset with its counts, which are sums of whole hours: of those that the last 24 hours touch, and of
+    those that are wholly within 30 days, before which nothing is listed.
+    """
     number, now_ms, kind = call.organization.number, call.at_ms, call.query.environment
     month, day, failed = Counter[str](), Counter[str](), Counter[str]()
     for environment in environments_of(kind):
         scan = partial(hours_behind, number=number, environment=environment, to_ms=now_ms + 1)
-        slices = scanned(services.world, services.store, scan, max(now_ms - 30 * DAY_MS - HOUR_MS, 0))
+        slices = scanned(services.world, services.store, scan, max(now_ms - 30 * DAY_MS - 1, 0))
         async with aclosing(in_turns(slices, call.turn.held)) as parts:
             async for some in parts:
                 for began_ms, counts in some:
                     month.update(counts.rules)
-                    if began_ms > now_ms - DAY_MS:
+                    if began_ms > now_ms - DAY_MS - HOUR_MS:
                         day.update(counts.rules)
                         failed.update(counts.rule_errors)
     rows = (

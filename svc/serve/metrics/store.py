@@ -74,7 +74,7 @@ BACKUP_BEHIND = Metric(
     "gauge",
     "Age of the oldest commit that the follower of a continuous backup has not copied; 0 = none, or nobody follows.",
 )
-ROWS = Metric("svc_store_rows", "gauge", "Rows by table.", ("table",))
+ROWS = Metric("svc_store_rows", "gauge", "Rows by table; on PostgreSQL as of its last vacuum or analysis.", ("table",))
 COMMIT_AGE = Metric("svc_store_commit_age_seconds", "gauge", "Age of the oldest commit that is under way.")
 FAILING = Metric(
     "svc_store_failing",

@@ -51,7 +51,7 @@ function Shown({ account }: { account: AccountDetail }) {
     <>
       <p class="summary">
         <Id what="the account id">{account.account_id}</Id>
-        <span>{account.event_count >= 2000 ? "2,000 events or more" : many(account.event_count, "event")} in 30 days, {upTo64(visitors?.["30d"] ?? 0)} {visitors?.["30d"] === 1 ? "visitor" : "visitors"}</span>
+        <span>{account.event_count >= 2000 ? "2,000 events or more" : many(account.event_count, "event")} kept, {upTo64(visitors?.["30d"] ?? 0)} {visitors?.["30d"] === 1 ? "visitor" : "visitors"} in 30 days</span>
         {(account.labels.fraud > 0 || account.labels.legitimate > 0) && <span>labeled: {count(account.labels.fraud)} fraud, {count(account.labels.legitimate)} legitimate</span>}
         <Rebuilt since={account.counted_since} />
         <span>first <Time at={account.first_seen_at} />, last <Time at={account.last_seen_at} /></span>

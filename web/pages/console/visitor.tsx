@@ -2,9 +2,10 @@
 /** @jsxImportSource preact */
 import { useState } from "preact/hooks";
 import { isUncertain } from "../parts/identity.js";
+import type { Texts } from "../parts/wire.js";
 import { client, place } from "./eventcolumns.js";
 import { AddressLink, NoSuch, TagLink } from "./event.js";
-import { count, country, many, words } from "./format.js";
+import { capital, count, country, many, words } from "./format.js";
 import { useConsole, useLink, useLoad } from "./state.js";
 import { Notes } from "./judging/notes.js";
 import { Links } from "./links.js";
@@ -31,6 +32,10 @@ const ADDRESSES: Column<Address>[] = [
 const MAX_LOOKED_AT = 200;
 const MAX_TAGS = 50;
 
+/** Why nothing is kept of a visitor: its one event says too little, or was a replay. */
+export const whyUnknown = ({ events }: Pick<VisitorDetail, "events">, { linkage, certainty }: Pick<Texts, "linkage" | "certainty">): string =>
+  (events[0]?.identifiable ? `${capital(linkage["replayed"]!)}.` : certainty["unidentifiable"]!);
+
 export function Visitor() {
   const { api, environment, place: { id } } = useConsole();
   const loaded = useLoad((signal) => api.get<VisitorDetail>(`visitors/${encodeURIComponent(id)}`, { environment }, signal), [id, environment]);
@@ -48,7 +53,7 @@ function Shown({ visitor }: { visitor: VisitorDetail }) {
         <span>first <Time at={visitor.first_seen} />, last <Time at={visitor.last_seen} /></span>
       </p>
       {visitor.identifiable && <Standing kind="visitor" value={visitor.visitor_id} />}
-      {!visitor.identifiable && <p class="note">{texts.certainty["unidentifiable"]}</p>}
+      {!visitor.identifiable && <p class="note">{whyUnknown(visitor, texts)}</p>}
       {visitor.identifiable && <Links visitor={visitor.visitor_id} />}
       <Card title={`Events in ${environment}`}>
         {visitor.events.length === 0

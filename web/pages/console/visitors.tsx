@@ -108,7 +108,7 @@ function Subjects({ listed }: { listed: Listed }) {
               keyOf={(row) => row.visitor_id ?? row.account_id!}
               rowClass={() => "event"}
               sorting={{ by: sort || "last_seen", sort: (by) => change({ sort: by === "last_seen" ? undefined : by }) }}
-              empty={<p>{cursor !== undefined ? `None of the newest ${one}s match. Look further back.` : `No ${one} in ${environment} matches in the last 30 days. ${listed === "accounts" ? "Send account_id with an identification to see accounts here. " : ""}Clear a filter, or choose another environment above.`}</p>}
+              empty={<p>{cursor !== undefined ? `None of the newest ${one}s match. Look further back.` : `No ${one} in ${environment} matches. ${listed === "accounts" ? "Send account_id with an identification to see accounts here. " : ""}Clear a filter, or choose another environment above.`}</p>}
             />
             <p class="quiet">Counts cover 30 days; 64+ means 64 or more.{lookedAt && ` The first ${rows.length} of ${count(lookedAt.subjects)} that match`}{lookedAt && !lookedAt.is_complete && lookedAt.since && <>, of the newest 10,000 events, since <Time at={lookedAt.since} /></>}{lookedAt && "."}{!lookedAt && cursor === undefined && rows.length > 0 && ` ${many(rows.length, one)} in all.`} {!lookedAt && cursor !== undefined && <Button kind="small" busy={counting.busy} onClick={counting.run}>Count all matches</Button>}<Rebuilt since={since} /></p>
             <Problem error={counting.error} />

@@ -4,7 +4,8 @@ import { describe, expect, it } from "vitest";
 import { compared } from "../console/decision.js";
 import { Recognition } from "../console/event.js";
 import { type Console, Shared } from "../console/state.js";
-import type { EventDetail } from "../console/wire.js";
+import { whyUnknown } from "../console/visitor.js";
+import type { EventDetail, EventRow } from "../console/wire.js";
 import { NO_TEXTS } from "../parts/wire.js";
 
 const texts = { ...NO_TEXTS, linkage: { split_from: "until now taken for this one" } };
@@ -17,6 +18,12 @@ function shown(split_from?: string): HTMLElement {
   render(h(Shared.Provider, { value: shared }, h(Recognition, { found })), place);
   return place;
 }
+
+it("says of a visitor that is not kept what its event says", () => {
+  const said = { linkage: { replayed: "new and not kept, since this report was sent before" }, certainty: { unidentifiable: "The report says too little." } };
+  const why = (identifiable: boolean) => whyUnknown({ events: [{ identifiable } as EventRow] }, said);
+  expect([why(true), why(false)]).toEqual(["New and not kept, since this report was sent before.", "The report says too little."]);
+});
 
 describe("how the visitor of an event was recognized", () => {
   it("leads to the visitor that it was split from", () => {

@@ -372,8 +372,10 @@ it("says of how many events it lists tags, addresses and visitors, where there a
     const { show } = screen({ "GET visitors/v of development": known[0], "GET accounts/a of development": known[1] });
     await show(Visitor, {}, { id: "v" });
     expect(said().includes("those of its newest 200 events")).toBe(most);
+    expect(said()).toContain(" events kept");
     await show(Account, {}, { id: "a" });
     expect(said().includes("those of its newest 2,000 events")).toBe(most);
+    expect(said()).toMatch(/ events (or more )?kept, 0 visitors in 30 days/);
   }
 });
 

@@ -167,7 +167,7 @@ public abstract class Operations {
    * <p>The one that was seen last first, as far back as events are kept. Those of production are apart; those of
    * staging and development are together, by the environment of the key. Filters may be combined. A page with filters
    * that few fit may be short, or empty, and still have a {@code next_cursor}: a request looks at no more than 5,000
-   * events. Visitors that are not identifiable are left out.
+   * events. Visitors that are not identifiable, and new ones of a report that was sent before, are left out.
    */
   public SeenVisitorsAnswer listVisitors(ListVisitorsQuery query) {
     return new SeenVisitorsAnswer(send(new Call("GET", "/visitors").query(query).repeatable()));

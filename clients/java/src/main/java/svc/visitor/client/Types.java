@@ -20,7 +20,7 @@ public final class Types {
       super(fields);
     }
 
-    /** When it was seen first. */
+    /** When it was seen first, to the second. */
     public String firstSeenAt() {
       return textAt("first_seen_at");
     }
@@ -111,7 +111,7 @@ public final class Types {
       return textAt("account_id");
     }
 
-    /** When it was seen first. */
+    /** When it was seen first, to the second. */
     public String firstSeenAt() {
       return textAt("first_seen_at");
     }
@@ -3094,7 +3094,7 @@ public final class Types {
       super(fields);
     }
 
-    /** Events of the last 24 hours that it decided, or matched in shadow mode. */
+    /** Events of the last 24 hours, from a full hour on, that it decided or matched in shadow mode. */
     public Long matched24h() {
       return integerAt("matched_24h");
     }
@@ -3603,7 +3603,7 @@ public final class Types {
       super(fields);
     }
 
-    /** When it was seen first. */
+    /** When it was seen first, to the second. */
     public String firstSeenAt() {
       return textAt("first_seen_at");
     }
@@ -3666,7 +3666,7 @@ public final class Types {
       return textAt("visitor_id");
     }
 
-    /** When it was seen first. */
+    /** When it was seen first, to the second. */
     public String firstSeenAt() {
       return textAt("first_seen_at");
     }

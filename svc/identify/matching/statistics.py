@@ -181,6 +181,10 @@ class Statistics:
         """Return whether this scope has learned from a device of this class, and so stores a row of its own."""
         return family in self._shared.classes
 
+    def visits(self, family: int) -> float:
+        """Return the visits of this class lately, at most `VERSIONS_REMEMBERED`: halved where there are more."""
+        return self._shared.classes.get(family, 0.0)
+
     def load(self, family: int, raw: bytes) -> None:
         """Read the stored row of a class into memory, instead of what is loaded of it. Raises
         `msgspec.DecodeError`.

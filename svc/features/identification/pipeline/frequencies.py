@@ -18,6 +18,7 @@ import trio
 
 from svc.features.identification.transaction import Recorded
 from svc.identify.matching import Statistics, StatisticsUpdate
+from svc.identify.matching.statistics import VERSIONS_REMEMBERED
 from svc.identify.queries.learned import (
     SHARED,
     class_row,
@@ -38,7 +39,10 @@ from svc.kernel.work.store_watch import CorruptRows
 log = structlog.get_logger()
 
 UPDATES_BETWEEN_WRITES = 256
-"""Updates that the tables of a class may be ahead of the store. A crash forgets at most this number of each class."""
+YOUNG_UPDATES, YOUNG_PART = 4, 1 / 8
+YOUNG_VISITS = VERSIONS_REMEMBERED / 2
+"""Updates that the tables of a class may be ahead of the store; in one with fewer visits than `YOUNG_VISITS` so many,
+or this part of its visits. A crash forgets, and other processes do not know, at most so much (ADR 270)."""
 
 CLASSES_HELD = 256
 """Classes of devices, of all organizations, whose tables are held in memory between batches: 0.3 MB each when they are
@@ -103,6 +107,8 @@ class Frequencies:
         self._loading = trio.Lock()
         self._ahead: dict[ClassKey, int] = {}
         """Updates that are not stored yet; each of these classes is held."""
+        self._to_write: set[ScopeKey] = set()
+        """Scopes with a class that is as far ahead of the store as it may be."""
 
     async def of(self, key: ClassKey) -> Statistics:
         """Return the statistics of a scope with this class loaded, from the store if needed. The caller must not change
@@ -137,22 +143,27 @@ class Frequencies:
         """
         if recorded.statistics_update is None:
             return
-        given_up = (await self.of(key)).learn(recorded.statistics_update)
+        statistics = await self.of(key)
+        given_up = statistics.learn(recorded.statistics_update)
         scope = self._scopes[key[:2]]
         scope.updates.append((key.family, recorded.statistics_update))
         scope.given_up.discard(key.family)
-        self._ahead[key] = self._ahead.get(key, 0) + 1
+        ahead = self._ahead[key] = self._ahead.get(key, 0) + 1
+        if ahead >= _most_ahead(statistics.visits(key.family)):
+            self._to_write.add(key[:2])
         if given_up is not None:
             gone = key._replace(family=given_up)
             scope.given_up.add(given_up)
             self._ahead.pop(gone, None)
             self._held.pop(gone, None)
 
-    async def write_behind(self, updates: int) -> None:
-        """Write the scopes with a class that is at least `updates` updates ahead of the store, and evict the least
-        recently used classes. What a full store does not take stays in memory.
+    async def write_behind(self, *, everything: bool = False) -> None:
+        """Write the scopes with a class that is as far ahead of the store as it may be, or every scope that is ahead,
+        and evict the least recently used classes. What a full store does not take stays in memory.
         """
-        due, surplus = self._due(updates)
+        due, surplus = self._due()
+        if everything:
+            due = sorted({key[:2] for key in self._ahead})
         if due:
             writes = [Write(partial(self._put, scope_key), scope_key[0]) for scope_key in due]
             try:
@@ -179,17 +190,16 @@ class Frequencies:
         deleted = await self._store.write_one(partial(delete_corrupt, organization=organization), organization)
         log.warning("statistics learned again from nothing", organization=organization, rows=deleted)
 
-    def is_due(self, updates: int) -> bool:
+    def is_due(self) -> bool:
         """Return whether `write_behind` has something to do."""
-        return any(self._due(updates))
+        return any(self._due())
 
-    def _due(self, updates: int) -> tuple[list[ScopeKey], list[ClassKey]]:
+    def _due(self) -> tuple[list[ScopeKey], list[ClassKey]]:
         """Return (scopes to write, classes to evict)."""
         # Many at once: else each batch would have a second commit.
         is_over = len(self._held) > self._most + self._most // 4
         surplus = list(islice(self._held, len(self._held) - self._most)) if is_over else []
-        due = {key[:2] for key, ahead in self._ahead.items() if ahead >= updates}
-        due.update(key[:2] for key in surplus if key in self._ahead)
+        due = self._to_write | {key[:2] for key in surplus if key in self._ahead}
         if sum(len(scope.updates) for scope in self._scopes.values()) > UPDATES_HELD:
             due.update(key[:2] for key in self._ahead)
         return sorted(due), surplus
@@ -214,6 +224,7 @@ class Frequencies:
         scope.updates.clear()
         scope.given_up.clear()
         self._ahead = {key: ahead for key, ahead in self._ahead.items() if key[:2] != scope_key}
+        self._to_write.discard(scope_key)
         if written is None:
             return
         scope.stored.update(written.stored)
@@ -230,6 +241,11 @@ class Frequencies:
         self._scopes[key[:2]].statistics.unload(key.family)
         if not any(other[:2] == key[:2] for other in self._held):
             del self._scopes[key[:2]]
+
+
+def _most_ahead(visits: float) -> int:
+    """Return how many updates a class with so many visits may be ahead of the store."""
+    return UPDATES_BETWEEN_WRITES if visits >= YOUNG_VISITS else max(YOUNG_UPDATES, int(visits * YOUNG_PART))
 
 
 class _Loaded(NamedTuple):

@@ -19,7 +19,7 @@ import structlog
 import trio
 
 from svc.features.identification import hints
-from svc.features.identification.pipeline.frequencies import NOT_WRITTEN, UPDATES_BETWEEN_WRITES, ClassKey, Frequencies
+from svc.features.identification.pipeline.frequencies import NOT_WRITTEN, ClassKey, Frequencies
 from svc.features.identification.pipeline.messages import Assessed, Failed, IdentificationCounters
 from svc.features.identification.transaction import Recorded, identify
 from svc.identify.queries.learned import scope_of
@@ -75,9 +75,9 @@ class VisitorIndex:
                 await self._record_at_once(inbox, batch_limit, self._store.groups_at_once)
             while True:
                 await self._record_in_turn(inbox, batch_limit)
-                await self._frequencies.write_behind(UPDATES_BETWEEN_WRITES)
+                await self._frequencies.write_behind()
         except trio.EndOfChannel:
-            await self._frequencies.write_behind(1)
+            await self._frequencies.write_behind(everything=True)
 
     async def _record_in_turn(self, inbox: Mailbox[Assessed], batch_limit: int) -> None:
         """Record a batch. Identifications of organizations for which other processes write the same rows wait for a
@@ -162,10 +162,10 @@ class VisitorIndex:
                 for part in _by_organization(batch):
                     await free.acquire()
                     nursery.start_soon(recorded, part)
-                if self._frequencies.is_due(UPDATES_BETWEEN_WRITES):
+                if self._frequencies.is_due():
                     for _ in range(most):
                         await free.acquire()
-                    await self._frequencies.write_behind(UPDATES_BETWEEN_WRITES)
+                    await self._frequencies.write_behind()
                     for _ in range(most):
                         free.release()
         raise trio.EndOfChannel

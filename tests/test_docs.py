@@ -29,6 +29,8 @@ import trio
 from bench.farm import CASES, read_recipes
 from svc.cli import program
 from svc.features.routes import API, ROUTES
+from svc.features.rules.language.conditions import compile_once
+from svc.features.rules.language.cost import BUDGET
 from svc.features.webhooks.content.envelope import Envelope
 from svc.http.openapi.document import TAGS
 from svc.http.pages.app import create_app, documentation, paths, site
@@ -611,10 +613,16 @@ const deferred = await sendDeferred({ ...one, identification: second, signals: {
 sendings = 0;
 const refused = await identify({ ...one, key: KEY + "x" }).then(() => "not refused", (error) => error.message);
 const refusedAfter = sendings;
+const fetched = globalThis.fetch, later = globalThis.setTimeout, waits = [];
+globalThis.setTimeout = (done, ms, ...rest) =>
+  ms < 3_600_000 ? later(done, ms, ...rest) : (waits.push(ms), later(done, 0));
+globalThis.fetch = async () => new Response("", { status: 429, headers: { "retry-after": "3600" } });
+const limited = await identify(one).then(() => "not refused", (error) => error.message);
+Object.assign(globalThis, { fetch: fetched, setTimeout: later });
 delete globalThis.localStorage;
 const without = await identify(one);
 const token = stored.get("visitor_token");
-console.log(JSON.stringify({ first, second, lost, deferred, refused, refusedAfter, without, token }));
+console.log(JSON.stringify({ first, second, lost, deferred, refused, refusedAfter, limited, waits, without, token }));
 """
 
 
@@ -635,6 +643,7 @@ async def test_the_client_for_other_collectors_identifies_retries_and_keeps_its_
     assert events[told["lost"]["request_id"]].verdict.visitor_id == told["first"]["visitor_id"]
     assert told["deferred"]["request_id"] == told["second"]["request_id"]
     assert (told["refused"], told["refusedAfter"]) == ("identification failed: 401", 1)
+    assert (told["limited"], told["waits"]) == ("identification failed: 429", [])
     assert re.fullmatch("[0-9a-f]{32}", told["token"])
     assert told["without"]["identifiable"]
 
@@ -693,6 +702,13 @@ async def test_the_recipes_can_be_saved_as_they_stand(tmp_path: Path):
         path = f"/api/v1/management/organizations/{live.organization.id}/rules"
         saved = await live.client.put(path, json={"revision": 0, "rules": rules}, headers={"x-api-key": key})
         assert saved.status_code == 200, saved.text
+
+
+def test_the_page_about_rules_says_how_many_patterns_over_a_tag_fit():
+    words = re.search(r"patterns over `tag` with `\.\*`, of which at most (\w+) fit", (DOCS / "rules.md").read_text())
+    assert words is not None
+    fit = [BUDGET // compile_once(f'tag.matches("{pattern}")').units for pattern in (".*", "a.*b", "a.*b.*c")]
+    assert (words[1], fit) == ("six", [6, 5, 3])
 
 
 async def in_python(live: Live, secret: str, cases: list[dict[str, Any]]) -> list[str | None]:

@@ -53,6 +53,7 @@ RUN_BY = {
     ("docs/members.md", "toml", "console_oidc_issuer"): "tests/test_recipes.py",
     ("docs/monitoring.md", "yaml", "# prometheus.yml"): "tests/test_operations.py",
     ("docs/react-native.md", "typescript", "Platform"): "tests/web/test_snippets.py",
+    ("docs/runbook.md", "sh", "svc backup /mnt/move"): "tests/spec/test_first_start.py",
     ("docs/rules.md", "sh", "Fifth account"): "tests/test_curl_recipes.py",
     ("docs/rules.md", "sh", "shadow=true"): "tests/test_curl_recipes.py",
     ("docs/server-libraries.md", "python", "def log_in("): "tests/clients/test_guide.py",

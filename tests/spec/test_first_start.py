@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from tests.spec.commands import Run
 from tests.store.release import RELEASED, unpack
 from tests.support.live import ORIGIN, opened, options_of, report
 from tests.support.process import ENVIRONMENT, Started, finish
+from tests.test_docs import block
 
 SERVICE_LINKS = {
     "SVC_SERVICE_HOST": "10.0.0.7",
@@ -274,6 +276,22 @@ def test_a_store_of_another_region_is_rejected_at_startup_and_before_a_key_is_is
     assert run(*issue, "--json").json["key"]["region"] == "eu"
     monkeypatch.setenv("SVC_REGION", "us")
     run("serve").assert_refused("'eu'", "'us'", "SVC_REGION=eu")
+
+
+@pytest.mark.slow(0.4)
+def test_a_region_is_renamed_as_the_runbook_says(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    org = run("org", "create", "Shop", "--json").json["organization_id"]
+    old = run("key", "issue", org, "--kind", "management", "--json").json["key"]["id"]
+    names = {"ORG": org, "KEY_ID": old, "/mnt/move": str(tmp_path / "move")}
+    for line in block("runbook.md", "sh", "svc backup /mnt/move").splitlines():
+        words = [names.get(word, word) for word in shlex.split(line, comments=True)]
+        if words[1] == "restore":
+            monkeypatch.setenv("SVC_DATA", str(tmp_path / "new"))
+            monkeypatch.setenv("SVC_REGION", "eu")
+        done = run(*words[1:])
+        assert done.status == 0, (line, done.err)
+    keys = run("key", "list", org, "--json").json["keys"]
+    assert [key["region"] for key in keys if key["status"] == "active"] == ["eu"]
 
 
 @pytest.mark.parametrize(("second", "kept"), [("us", "us"), ("eu", None)])

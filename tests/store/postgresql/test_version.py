@@ -69,7 +69,7 @@ async def test_a_restored_older_store_is_not_written(cluster: Cluster, database:
     open_store(url, run_sync).close()
     async with store_at(url) as store:
         await store.write(writes([lambda transaction: transaction.put(META, ("version",), SCHEMA.version - 1)]))
-        with pytest.raises(OtherVersionError, match="start it again"):
+        with pytest.raises(OtherVersionError, match="restart the service"):
             await store.write(writes([add_one], organizations=[1]))
 
 

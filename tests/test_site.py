@@ -58,8 +58,9 @@ def test_the_navigation_reads_groups_from_headings_and_from_tables(tmp_path: Pat
     written = tmp_path / "docs"
     (written / "deep").mkdir(parents=True)
     (written / "adr").mkdir()
-    for name in ("one.md", "two.md", "three.md", "deep/four.md", "adr/README.md", "picture.png"):
+    for name in ("one.md", "two.md", "three.md", "deep/four.md", "adr/0001-first.md", "picture.png"):
         (written / name).write_text("# Page\n")
+    (written / "adr" / "README.md").write_text("# Decisions\n\n- [First](0001-first.md)\n")
     (written / "README.md").write_text(
         "# Documentation\n\nBegin with [one](one.md).\n\n## guides\n\n- [Two](two.md#start)\n- [Again](one.md)\n\n"
         "| if you | |\n|---|---|\n| run the service | [Three](three.md) |\n"

@@ -76,12 +76,13 @@ class Stage:
 
     def _page(self, path: Path) -> str:
         text = _PARTS.sub(lambda part: self._link(path, part), path.read_text())
-        if path == DOCS / "adr" / "README.md":
-            return text + _DECISIONS_LIST
         if path.is_relative_to(DOCS) and path.name == "README.md":
             return text + "".join(_toctree(group, pages) for group, pages in self._listed[path])
-        is_listed = any(str(place(path).with_suffix("")) in pages for _, pages in self._listed[DOCS / "README.md"])
-        return text if is_listed or path.is_relative_to(DOCS) else f"---\norphan: true\n---\n\n{text}"
+        name = str(place(path).with_suffix(""))
+        is_listed = any(name in pages for _, pages in self._listed[DOCS / "README.md"])
+        if is_listed or (path.is_relative_to(DOCS) and not _is_decision(path)):
+            return text
+        return f"---\norphan: true\n---\n\n{text}"
 
     def _link(self, page: Path, part: re.Match[str]) -> str:
         if part["target"] is None:
@@ -102,14 +103,11 @@ class Stage:
         return target
 
 
-_DECISIONS_LIST = """
-```{toctree}
-:maxdepth: 1
-:glob:
-
-[0-9]*
-```
-"""
+def _is_decision(path: Path) -> bool:
+    """Whether the index of decisions lists this page, and not the navigation: it is on each page, and with all of them
+    the site took four times as long to build.
+    """
+    return path.parent == DOCS / "adr" and path.name != "README.md"
 
 
 def _toctree(group: str, pages: list[str]) -> str:
@@ -139,7 +137,7 @@ def groups(readme: Path, seen: set[str]) -> list[tuple[str, list[str]]]:
             found.append((name[:1].upper() + name[1:], []))
         for link in _PARTS.finditer(line):
             path = readable(readme.parent / link["target"]) if link["target"] and not link["image"] else None
-            page = None if path is None or path.suffix != ".md" else place(path).with_suffix("")
+            page = None if path is None or path.suffix != ".md" or _is_decision(path) else place(path).with_suffix("")
             is_above = page is not None and page.parts[0] == ELSEWHERE and readme != DOCS / "README.md"
             if page is not None and str(page) not in seen and str(page) != own and not is_above:
                 seen.add(str(page))

@@ -43,12 +43,22 @@ html_show_copyright = False
 html_use_index = False
 
 
+STEMS: dict[str, str] = {}
+"""Of the words that were looked at."""
+
+
 class StatusesToo(SearchEnglish):
     """Sphinx finds no number; who looks for 401 means a status, which pages explain."""
 
     def word_filter(self, word: str) -> bool:
         """Whether the index has this word."""
         return super().word_filter(word) or re.fullmatch(r"[45]\d\d", word) is not None
+
+    def stem(self, word: str) -> str:
+        """As Sphinx, but once for each word of the site, and not of each page."""
+        if word not in STEMS:
+            STEMS[word] = super().stem(word)
+        return STEMS[word]
 
 
 def setup(app: Sphinx) -> None:

@@ -279,6 +279,7 @@ def test_a_store_of_another_region_is_rejected_at_startup_and_before_a_key_is_is
 
 
 @pytest.mark.slow(0.4)
+@pytest.mark.only_on("lmdb", "a database is backed up with its own tools")
 def test_a_region_is_renamed_as_the_runbook_says(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     org = run("org", "create", "Shop", "--json").json["organization_id"]
     old = run("key", "issue", org, "--kind", "management", "--json").json["key"]["id"]

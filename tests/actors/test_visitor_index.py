@@ -45,7 +45,7 @@ from tests.actors.test_pipeline import open_store, submission
 from tests.domain.matching_world import features_of
 from tests.support.postgresql import Cluster
 from tests.support.serving_postgresql import open_served, url_of
-from tests.support.worlds import failing, inline
+from tests.support.worlds import SettableClock, failing, inline
 
 UPDATES_BETWEEN_WRITES = 256
 """What a crash may forget of a class that came often, as is promised."""
@@ -67,6 +67,14 @@ def kept(found: Opened, organization: int = 1, scope: int = PRODUCTION) -> Stati
     return Statistics.of_rows(StatisticsRows(rows.pop(SHARED), rows)) if rows else None
 
 
+@pytest.fixture
+def clock(found: Opened, monkeypatch: pytest.MonkeyPatch) -> SettableClock:
+    """That of the store."""
+    clock = SettableClock()
+    monkeypatch.setattr(found.store, "elapsed_s", lambda: clock.elapsed_s)
+    return clock
+
+
 async def learn(frequencies: Frequencies, updates: int, key: ClassKey | None = None) -> Statistics:
     key = key or key_of()
     features = msgspec.structs.replace(features_of(), family=key.family)
@@ -78,12 +86,13 @@ async def learn(frequencies: Frequencies, updates: int, key: ClassKey | None = N
 
 @pytest.mark.parametrize(("visits", "most"), [(0, 4), (80, 11), (MATURE, UPDATES_BETWEEN_WRITES)])
 async def test_statistics_are_written_after_a_number_of_updates_and_survive_a_restart(
-    found: Opened, visits: int, most: int
+    found: Opened, clock: SettableClock, visits: int, most: int
 ):
     """After few while little is known: a crash, and another process, would else lack most of it."""
     frequencies = Frequencies(found.store)
     await learn(frequencies, visits)
     await frequencies.write_behind(everything=True)
+    clock.advance(seconds=5)
     await learn(frequencies, most - 1)
     await learn(frequencies, 1, key_of(organization=2))
     await frequencies.write_behind()
@@ -95,6 +104,21 @@ async def test_statistics_are_written_after_a_number_of_updates_and_survive_a_re
     assert written.devices(FAMILY) == learned.devices(FAMILY) == visits + most
     assert kept(found, 2) is None, "each by its own updates"
     assert (await Frequencies(found.store).of(key_of())).rows() == learned.rows()
+
+
+async def test_young_classes_are_written_every_five_seconds_and_few_at_a_time(found: Opened, clock: SettableClock):
+    """However many organizations learn from little: one with much traffic would else wait for them."""
+    frequencies = Frequencies(found.store)
+    scopes = [(organization, scope) for organization in range(1, 6) for scope in range(8)]
+    for organization, scope in scopes:
+        await learn(frequencies, 4, key_of(organization, scope))
+    counts: list[int] = []
+    for seconds in (0, 4.9, 0.1, 5):
+        clock.advance(seconds=seconds)
+        await frequencies.write_behind()
+        counts.append(sum(kept(found, *scope) is not None for scope in scopes))
+    assert counts == [32, 32, 40, 40]
+    assert not frequencies.is_due()
 
 
 async def test_only_changed_classes_are_written_after_enough_further_updates(found: Opened):

@@ -7,9 +7,11 @@ is `identify/matching`'s.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from functools import partial
 from hashlib import blake2b
 from itertools import islice
+from math import inf
 from typing import NamedTuple
 
 import msgspec
@@ -39,10 +41,16 @@ from svc.kernel.work.store_watch import CorruptRows
 log = structlog.get_logger()
 
 UPDATES_BETWEEN_WRITES = 256
+"""Updates that the tables of a class may be ahead of the store. A crash forgets, and other processes do not know, at
+most so many of each class.
+"""
 YOUNG_UPDATES, YOUNG_PART = 4, 1 / 8
 YOUNG_VISITS = VERSIONS_REMEMBERED / 2
-"""Updates that the tables of a class may be ahead of the store; in one with fewer visits than `YOUNG_VISITS` so many,
-or this part of its visits. A crash forgets, and other processes do not know, at most so much (ADR 270)."""
+"""A class with fewer visits is due after so many updates, or this part of its visits (ADR 270)."""
+YOUNG_EVERY_S, YOUNG_AT_ONCE = 5.0, 32
+"""Scopes of such classes are written that seldom, and so many at a time, whatever is due: each takes some 0.3 ms, and
+on a database no identification is recorded meanwhile.
+"""
 
 CLASSES_HELD = 256
 """Classes of devices, of all organizations, whose tables are held in memory between batches: 0.3 MB each when they are
@@ -107,8 +115,12 @@ class Frequencies:
         self._loading = trio.Lock()
         self._ahead: dict[ClassKey, int] = {}
         """Updates that are not stored yet; each of these classes is held."""
-        self._to_write: set[ScopeKey] = set()
+        self._full: set[ScopeKey] = set()
         """Scopes with a class that is as far ahead of the store as it may be."""
+        self._young: dict[ScopeKey, None] = {}
+        """Scopes with a young class that is due, in the order in which they became so."""
+        self._young_at_s = -inf
+        """When the next of them may be written."""
 
     async def of(self, key: ClassKey) -> Statistics:
         """Return the statistics of a scope with this class loaded, from the store if needed. The caller must not change
@@ -149,8 +161,10 @@ class Frequencies:
         scope.updates.append((key.family, recorded.statistics_update))
         scope.given_up.discard(key.family)
         ahead = self._ahead[key] = self._ahead.get(key, 0) + 1
-        if ahead >= _most_ahead(statistics.visits(key.family)):
-            self._to_write.add(key[:2])
+        if ahead >= UPDATES_BETWEEN_WRITES:
+            self._full.add(key[:2])
+        elif _is_due(ahead, statistics.visits(key.family)):
+            self._young.setdefault(key[:2])
         if given_up is not None:
             gone = key._replace(family=given_up)
             scope.given_up.add(given_up)
@@ -158,31 +172,37 @@ class Frequencies:
             self._held.pop(gone, None)
 
     async def write_behind(self, *, everything: bool = False) -> None:
-        """Write the scopes with a class that is as far ahead of the store as it may be, or every scope that is ahead,
-        and evict the least recently used classes. What a full store does not take stays in memory.
+        """Write the scopes with a class that is as far ahead of the store as it may be, some with a young class that is
+        due, or every scope that is ahead, and evict the least recently used classes. What a full store does not take
+        stays in memory.
         """
         due, surplus = self._due()
         if everything:
             due = sorted({key[:2] for key in self._ahead})
         if due:
-            writes = [Write(partial(self._put, scope_key), scope_key[0]) for scope_key in due]
-            try:
-                outcomes = await self._store.write(writes, urgent=True)
-            except NOT_WRITTEN as error:
-                outcomes = [error] * len(due)
-            for scope_key, outcome in zip(due, outcomes, strict=True):
-                if isinstance(outcome, NOT_WRITTEN):
-                    self._store.outage.stopped("statistics", outcome)
-                elif isinstance(outcome, CorruptionError):
-                    await self._forget_corrupt(scope_key[0], outcome)
-                elif isinstance(outcome, Exception):
-                    raise outcome
-                else:
-                    self._keep(scope_key, outcome)
+            await self._write(due)
             surplus = [key for key in surplus if key not in self._ahead]
         for key in surplus:
             if key in self._held:
                 self._let_go(key)
+
+    async def _write(self, due: Sequence[ScopeKey]) -> None:
+        if not self._young.keys().isdisjoint(due):
+            self._young_at_s = self._store.elapsed_s() + YOUNG_EVERY_S
+        writes = [Write(partial(self._put, scope_key), scope_key[0]) for scope_key in due]
+        try:
+            outcomes = await self._store.write(writes, urgent=True)
+        except NOT_WRITTEN as error:
+            outcomes = [error] * len(due)
+        for scope_key, outcome in zip(due, outcomes, strict=True):
+            if isinstance(outcome, NOT_WRITTEN):
+                self._store.outage.stopped("statistics", outcome)
+            elif isinstance(outcome, CorruptionError):
+                await self._forget_corrupt(scope_key[0], outcome)
+            elif isinstance(outcome, Exception):
+                raise outcome
+            else:
+                self._keep(scope_key, outcome)
 
     async def _forget_corrupt(self, organization: int, error: Exception) -> None:
         corruption = error if isinstance(error, CorruptionError) else CorruptionError(f"a row of statistics: {error}")
@@ -199,7 +219,9 @@ class Frequencies:
         # Many at once: else each batch would have a second commit.
         is_over = len(self._held) > self._most + self._most // 4
         surplus = list(islice(self._held, len(self._held) - self._most)) if is_over else []
-        due = self._to_write | {key[:2] for key in surplus if key in self._ahead}
+        due = self._full | {key[:2] for key in surplus if key in self._ahead}
+        if self._young and self._store.elapsed_s() >= self._young_at_s:
+            due.update(islice(self._young, YOUNG_AT_ONCE))
         if sum(len(scope.updates) for scope in self._scopes.values()) > UPDATES_HELD:
             due.update(key[:2] for key in self._ahead)
         return sorted(due), surplus
@@ -224,7 +246,8 @@ class Frequencies:
         scope.updates.clear()
         scope.given_up.clear()
         self._ahead = {key: ahead for key, ahead in self._ahead.items() if key[:2] != scope_key}
-        self._to_write.discard(scope_key)
+        self._full.discard(scope_key)
+        self._young.pop(scope_key, None)
         if written is None:
             return
         scope.stored.update(written.stored)
@@ -243,9 +266,9 @@ class Frequencies:
             del self._scopes[key[:2]]
 
 
-def _most_ahead(visits: float) -> int:
-    """Return how many updates a class with so many visits may be ahead of the store."""
-    return UPDATES_BETWEEN_WRITES if visits >= YOUNG_VISITS else max(YOUNG_UPDATES, int(visits * YOUNG_PART))
+def _is_due(ahead: int, visits: float) -> bool:
+    """Return whether a class with so many visits is young, and has more updates than the store may lack for long."""
+    return visits < YOUNG_VISITS and ahead >= max(YOUNG_UPDATES, int(visits * YOUNG_PART))
 
 
 class _Loaded(NamedTuple):

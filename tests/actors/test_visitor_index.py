@@ -121,6 +121,28 @@ async def test_young_classes_are_written_every_five_seconds_and_few_at_a_time(fo
     assert not frequencies.is_due()
 
 
+async def test_a_young_class_waits_for_the_large_ones_that_would_be_written_with_it(
+    found: Opened, clock: SettableClock
+):
+    frequencies = Frequencies(found.store)
+    await learn(frequencies, MATURE)
+    await frequencies.write_behind(everything=True)
+    clock.advance(seconds=5)
+    await learn(frequencies, 4, key_of(family=5))
+    assert frequencies.is_due()
+    await learn(frequencies, 1)
+    assert not frequencies.is_due()
+    await learn(frequencies, 10, key_of(family=6))
+    assert not frequencies.is_due()
+    await frequencies.write_behind(everything=True)
+    clock.advance(seconds=5)
+    await learn(frequencies, 4, key_of(family=6))
+    await frequencies.write_behind()
+    written = kept(found)
+    assert written is not None
+    assert [written.devices(family) for family in (FAMILY, 5, 6)] == [MATURE + 1, 4, 14]
+
+
 async def test_only_changed_classes_are_written_after_enough_further_updates(found: Opened):
     frequencies = Frequencies(found.store)
     for family in (FAMILY, 5, 6):

@@ -46,7 +46,9 @@ most so many of each class.
 """
 YOUNG_UPDATES, YOUNG_PART = 4, 1 / 8
 YOUNG_VISITS = VERSIONS_REMEMBERED / 2
-"""A class with fewer visits is due after so many updates, or this part of its visits (ADR 270)."""
+"""A class with fewer visits is due after so many updates, or this part of its visits, while all that its scope has to
+write is of such classes (ADR 270).
+"""
 YOUNG_EVERY_S, YOUNG_AT_ONCE = 5.0, 32
 """Scopes of such classes are written that seldom, and so many at a time, whatever is due: each takes some 0.3 ms, and
 on a database no identification is recorded meanwhile.
@@ -83,6 +85,10 @@ class _Scope:
         self.updates: list[tuple[int, StatisticsUpdate]] = []
         """The class of each, since the last write."""
         self.given_up: set[int] = set()
+        self.is_large = False
+        """Whether a class that is not young has learned since the last write: its row is as large as hundreds of visits
+        made it.
+        """
 
 
 class _Written(NamedTuple):
@@ -118,7 +124,7 @@ class Frequencies:
         self._full: set[ScopeKey] = set()
         """Scopes with a class that is as far ahead of the store as it may be."""
         self._young: dict[ScopeKey, None] = {}
-        """Scopes with a young class that is due, in the order in which they became so."""
+        """Scopes of young classes of which one is due, in the order in which they became so."""
         self._young_at_s = -inf
         """When the next of them may be written."""
 
@@ -161,9 +167,13 @@ class Frequencies:
         scope.updates.append((key.family, recorded.statistics_update))
         scope.given_up.discard(key.family)
         ahead = self._ahead[key] = self._ahead.get(key, 0) + 1
+        visits = statistics.visits(key.family)
         if ahead >= UPDATES_BETWEEN_WRITES:
             self._full.add(key[:2])
-        elif _is_due(ahead, statistics.visits(key.family)):
+        elif visits >= YOUNG_VISITS:
+            scope.is_large = True
+            self._young.pop(key[:2], None)
+        elif not scope.is_large and ahead >= max(YOUNG_UPDATES, int(visits * YOUNG_PART)):
             self._young.setdefault(key[:2])
         if given_up is not None:
             gone = key._replace(family=given_up)
@@ -172,7 +182,7 @@ class Frequencies:
             self._held.pop(gone, None)
 
     async def write_behind(self, *, everything: bool = False) -> None:
-        """Write the scopes with a class that is as far ahead of the store as it may be, some with a young class that is
+        """Write the scopes with a class that is as far ahead of the store as it may be, some of young classes that are
         due, or every scope that is ahead, and evict the least recently used classes. What a full store does not take
         stays in memory.
         """
@@ -245,6 +255,7 @@ class Frequencies:
         scope = self._scopes[scope_key]
         scope.updates.clear()
         scope.given_up.clear()
+        scope.is_large = False
         self._ahead = {key: ahead for key, ahead in self._ahead.items() if key[:2] != scope_key}
         self._full.discard(scope_key)
         self._young.pop(scope_key, None)
@@ -264,11 +275,6 @@ class Frequencies:
         self._scopes[key[:2]].statistics.unload(key.family)
         if not any(other[:2] == key[:2] for other in self._held):
             del self._scopes[key[:2]]
-
-
-def _is_due(ahead: int, visits: float) -> bool:
-    """Return whether a class with so many visits is young, and has more updates than the store may lack for long."""
-    return visits < YOUNG_VISITS and ahead >= max(YOUNG_UPDATES, int(visits * YOUNG_PART))
 
 
 class _Loaded(NamedTuple):

@@ -25,7 +25,9 @@ from svc.features.webhooks.records import EVENT_TYPES
 from svc.world import World
 from tests.spec.commands import Run
 from tests.support.development import Dev, development_service, running
+from tests.support.process import PRELOADED
 from tests.test_docs import block
+from tests.test_recover_at_once import NEVER_LOOKING
 
 pytestmark = pytest.mark.only_on("lmdb", "a development service has its own directory: test_store_in_a_database.py")
 
@@ -68,8 +70,10 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def dev(tmp_path: Path) -> Generator[Dev]:
-    """One for each test: what is not delivered yet keeps an endpoint busy."""
-    with development_service(tmp_path / "dev" / "data") as running_service:
+    """One for each test: what is not delivered yet keeps an endpoint busy. What commands queue is sent if they say so,
+    and never because the service looks for it.
+    """
+    with development_service(tmp_path / "dev" / "data", (PRELOADED, NEVER_LOOKING)) as running_service:
         yield running_service
 
 

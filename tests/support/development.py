@@ -6,24 +6,27 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from svc.command.local_service import KEYS_FILE
 from tests.support.ports import free_port
-from tests.support.process import start
+from tests.support.process import PROGRAM, start
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 30
 
 
 @contextmanager
-def running(*arguments: object, until: str, **settings: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def running(
+    *arguments: object, until: str, program: Sequence[str] = PROGRAM, **settings: str
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The program, and what it printed up to the line with these words."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SVC_")} | settings
-    process = start(*arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment, cwd=ROOT)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    process = start(*arguments, program=program, **pipes, env=environment, cwd=ROOT)
     assert process.stdout is not None
     try:
         seen = ""
@@ -54,8 +57,8 @@ class Dev(NamedTuple):
 
 
 @contextmanager
-def development_service(data: Path, **settings: str) -> Iterator[Dev]:
+def development_service(data: Path, program: Sequence[str] = PROGRAM, **settings: str) -> Iterator[Dev]:
     """`svc dev` in this data directory, until the block ends."""
     bind = f"127.0.0.1:{free_port()}"
-    with running("dev", "--data", data, "--bind", bind, until="Ctrl-C", **settings):
+    with running("dev", "--data", data, "--bind", bind, until="Ctrl-C", program=program, **settings):
         yield Dev(data, f"http://{bind}")

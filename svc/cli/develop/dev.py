@@ -41,6 +41,8 @@ from svc.kernel.values.fields import A_REPORT
 from svc.kernel.values.refusals import Refusal
 from svc.serve.service import Service
 from svc.serve.serving import run_until_signaled, sockets_for
+from svc.workers.bus import reach
+from svc.workers.shared_memory import WorkerSlot
 from svc.world import World
 
 KEY_NAME = "svc dev {}"
@@ -172,6 +174,7 @@ def dev(bind: str | None, metrics_bind: str | None, directory: Path, origins: tu
     with (
         locked_directory(directory, config, world, "svc dev", create=True),
         opened_to_serve(directory, config, world, create=True) as found,
+        reach(directory, WorkerSlot()) as bus,
     ):
         keep_settings(found, config)
         organization = _organization(found, world)
@@ -180,7 +183,7 @@ def dev(bind: str | None, metrics_bind: str | None, directory: Path, origins: tu
         added = (*own, *origins)
         issued = development_keys(directory, found, world, organization, config.region, f"http://{here}", added)
         config = msgspec.structs.replace(config, try_key=issued.public, **_local_webhooks(config, directory, world))
-        service = Service(config, world, found, directory)
+        service = Service(config, world, found, directory, bus=bus)
         if metrics_bind is None:
             metrics_bind = metrics_at(config, os.environ)
         token = link_for(found, world, organization, issued.management, LINK_MINUTES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, count
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -33,11 +33,11 @@ from tests.sim.model import (
     check_posts,
     check_repeats,
     check_silence,
-    is_before_the_run,
     is_over,
     name_of,
 )
-from tests.sim.plan import Client
+from tests.sim.plan import FAR_S, HOUR_S, Client, Jump, Plan
+from tests.support.worlds import EPOCH_MS
 
 if TYPE_CHECKING:
     from tests.sim.acts import Account, Acts
@@ -50,6 +50,8 @@ NOTIFIABLE = (401, 402, 413, 422, 429)
 """Refusals that subscribers hear of."""
 IDENTIFIABLE_MICROS, UNIDENTIFIABLE_MICROS = 3_000, 500
 
+FARTHEST_S = 4 * HOUR_S
+"""How far a clock may be from where it began without being far ahead or behind."""
 FOREIGN_READS = 40
 """Events that somebody else tries to read."""
 
@@ -78,8 +80,7 @@ def _judge(run: Simulation, snapshot: Snapshot) -> Iterator[str]:
     told = dict(_told(snapshot, numbers))
     outcomes = dict(_outcomes(snapshot, numbers))
     redelivered = Counter(event_id for one in acts.hooks.listening.values() for event_id in one.redelivered)
-    behind = {one.event_id for one in run.seen if is_before_the_run(one.wall_ms)}  # their attempts are not kept
-    yield from _ended(snapshot, numbers, redelivered, behind)
+    yield from _ended(snapshot, numbers, redelivered, _times_behind(run.plan))
     facts = [*acts.facts, *_facts(run, by_tag), *_settled(snapshot, numbers)]
     endpoints = list(acts.hooks.listening.values())
     upsets = [*run.machine.leader_ended_at, *run.machine.broke_at]
@@ -215,9 +216,20 @@ def _outcomes(snapshot: Snapshot, numbers: list[int]) -> Iterator[tuple[tuple[st
                     yield (endpoint.id, str(UUID(bytes=raw_id))), delivery.state
 
 
-def _ended(snapshot: Snapshot, numbers: list[int], redelivered: Counter[str], behind: Collection[str]) -> Iterator[str]:
-    """What is listed failed was tried as often as it must be, and no attempt was used up by a pause. Of events that are
-    `behind` not all attempts are known.
+def _times_behind(plan: Plan) -> list[tuple[int, int]]:
+    """From when until when the clock was far behind, as it would have been otherwise: what is tried then is listed at
+    times that retention deletes once the clock is right.
+    """
+    jumps = [step for step in plan.steps if isinstance(step, Jump) and step.seconds == -FAR_S]
+    times = [(step.at - FARTHEST_S, step.at + step.back_after_s + FARTHEST_S) for step in jumps]
+    return [(EPOCH_MS + round(1000 * since), EPOCH_MS + round(1000 * until)) for since, until in times]
+
+
+def _ended(
+    snapshot: Snapshot, numbers: list[int], redelivered: Counter[str], behind: Sequence[tuple[int, int]]
+) -> Iterator[str]:
+    """What is listed failed was tried as often as it must be, and no attempt was used up by a pause. Of what was under
+    way while the clock was far `behind` not all attempts are known.
     """
     for number in numbers:
         attempts: Counter[tuple[int, bytes]] = Counter()
@@ -234,7 +246,8 @@ def _ended(snapshot: Snapshot, numbers: list[int], redelivered: Counter[str], be
         for (_, place), endpoint in snapshot.scan(ENDPOINTS, number):
             for (*_, raw_id, kind), delivery in snapshot.scan(DELIVERIES, number, place):
                 tried, ended = attempts[place, raw_id], (place, raw_id) in gone
-                is_known = not is_over(raw_id) and str(UUID(bytes=raw_id)) not in behind
+                was_behind = any(delivery.queued_at_ms < until and since < delivery.due_ms for since, until in behind)
+                is_known = not is_over(raw_id) and not was_behind
                 early = delivery.state == "failed" and tried < ATTEMPTS_IN_ALL and not ended and is_known
                 late = tried > ATTEMPTS_IN_ALL + redelivered[str(UUID(bytes=raw_id))]
                 if kind == 0 and (early or late):

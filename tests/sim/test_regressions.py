@@ -138,6 +138,20 @@ def test_an_account_that_is_set_while_the_clock_is_far_behind_is_counted(tmp_pat
 
 
 @pytest.mark.slow
+def test_an_attempt_that_reaches_nobody_while_the_clock_is_far_behind_is_not_missed(tmp_path: Path):
+    """It is listed by that clock, which an operator confirmed, and so not for long."""
+    steps = (
+        Register(at=0, hook=0, org=0, events=("identification.completed",)),
+        Receive(at=1, hook=0, manner="refuses"),
+        Identify(at=5, org=0),
+        Jump(at=50, seconds=-FAR_S, back_after_s=900),
+        Restart(at=60),
+        Identify(at=9 * 3600, org=0),
+    )
+    assert simulate(Plan(1, (Shop(),), steps), tmp_path).violations == []
+
+
+@pytest.mark.slow
 def test_what_was_refused_after_the_longest_wait_may_be_recorded(tmp_path: Path):
     """Commits of up to ten seconds, one behind the other."""
     visits = [Identify(at=6 + number, org=0, device=number, server=True) for number in range(8)]

@@ -20,14 +20,13 @@ const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const SCRIPT = `
   window.sdk = window.svc ?? (await import("/svc.esm.js"));
   window.visit = async ({ detached, ...options }, identifyOptions) => {
-    const began = performance.now();
     const client = sdk.load(options);
     try {
       const { identify } = client;
       const result = await (detached ? identify(identifyOptions) : client.identify(identifyOptions));
-      return { result, timing: client.timing, tookMs: performance.now() - began };
+      return { result, timing: client.timing };
     } catch (error) {
-      return { error: { code: error.code, message: error.message }, timing: client.timing, tookMs: performance.now() - began };
+      return { error: { code: error.code, message: error.message }, timing: client.timing };
     }
   };
   window.ready = true;

@@ -176,8 +176,9 @@ def test_a_token_whose_key_is_out_of_reach_stays_at_home(visits: Visits, kind: s
 
 
 def test_a_key_that_does_not_answer_is_not_waited_for_longer_than_any_source(visits: Visits):
-    assert visits["hangs, fresh"]["timing"]["took"]["key"] < 1500 + 500
-    assert visits["signs nothing, fresh"]["timing"]["took"]["proof"] < 1500 + 500
+    """That is 1.5 seconds; the rest of the bound is for a busy machine."""
+    assert 1500 <= visits["hangs, fresh"]["timing"]["took"]["key"] < 5000
+    assert 1500 <= visits["signs nothing, fresh"]["timing"]["took"]["proof"] < 5000
 
 
 def test_plain_http_has_a_token_and_no_key(visits: Visits):

@@ -102,9 +102,11 @@ const newer = (text) => text.replaceAll(major, String(Number(major) + 1));
 /** Chromium is told its version in the page, with the hints that go with it. */
 const upgrade = async (page) => {
   if (kind === "firefox") return;
-  const hints = await (await browser.newPage()).evaluate(() =>
+  const other = await browser.newPage();
+  const hints = await other.evaluate(() =>
     navigator.userAgentData?.getHighEntropyValues(["architecture", "bitness", "fullVersionList", "model", "platformVersion"]),
   );
+  await other.close(); // or the page of the visit stays behind it, and draws no frame in which to look whether it is ready
   await page.setUserAgent({ userAgent: newer(agent), ...(hints && { userAgentMetadata: JSON.parse(newer(JSON.stringify(hints))) }) });
 };
 let main = browser.defaultBrowserContext();

@@ -79,7 +79,6 @@ describe("a report", () => {
     const client = loaded({ deferred: true, workerUrl: "/svc.worker.js" });
     worker.say({ answers: { platform: "Linux x86_64" } });
     await client.identify();
-    expect(client.timing?.waitedMs).toBeLessThan(900);
     expect(client.timing?.missed).toContain("worker.graphics");
     expect(client.timing?.missed).not.toContain("worker");
     expect(signals(0)["probes"]).toMatchObject({ contexts: { worker: { platform: "Linux x86_64" } } });
@@ -453,13 +452,13 @@ describe("the second report", () => {
 
   test("is sent with what is known where the page is left", async () => {
     await serving(withToken, { status: 202, body: { request_id: REQUEST_ID } });
-    vi.stubGlobal("speechSynthesis", Object.assign(new EventTarget(), { getVoices: () => [] })); // says nothing for a second
+    vi.stubGlobal("speechSynthesis", Object.assign(new EventTarget(), { getVoices: () => [] })); // says nothing
+    const soon = globalThis.setTimeout;
+    vi.stubGlobal("setTimeout", (run: () => void, ms = 0) => (ms < 1000 ? soon(run, ms) : 0)); // and is waited for forever
     const client = loaded({ deferred: true });
     await client.identify();
-    const began = performance.now();
     window.dispatchEvent(new Event("pagehide"));
     expect(await client.deferredSent()).toBe(true);
-    expect(performance.now() - began).toBeLessThan(500);
     expect(server?.received[1]?.body["signals"]).toMatchObject({ tier: "deferred", version: 1 });
     expect(server?.received[1]?.headers["content-encoding"]).toBeUndefined();
   });
